@@ -150,7 +150,11 @@ def script_of(recipe: Recipe, library: Library, dataset: Any = None) -> str:
 
 
 def _refuse_columns(prepared: Plan) -> None:
-    """Raise DataError for columns of the input whose names clash in a script, which reads columns by name."""
+    """Raise DataError for columns whose names clash in a script, which reads them by name, and for columns that are new."""
+    if not prepared.lines and any(planned.program.written for planned in prepared.stages):
+        raise DataError(
+            "there is no script of a recipe that adds a field to the columns of a table; use `refinery run`"
+        )
     schema = prepared.shards[0].schema if prepared.shards and not prepared.lines else None
     seen: set[str] = set()
     for name in schema.names if schema is not None else ():

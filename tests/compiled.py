@@ -71,6 +71,7 @@ def run_samples(
                 "text": sample["text"] if new is None else new,
                 "kept": bool(row) and row["_dropped"] is None,
                 "dropped": row.get("_dropped"),
+                "written": {keys[0]: row.get(program.outs[keys]) for keys in program.written},
                 "stats": {stat.column: row.get(stat.column) for stat in program.stats},
                 "error": errors.get(i, row.get("_bad")),
             }

@@ -61,6 +61,19 @@ class BatchReads:
         head = self.give("input", keys[0], keys[0], otherwise=f"_input_{stem(keys[:1])}")
         return BatchRead(text_of_columns((head, *keys[1:])))
 
+    def value(self, name: str) -> BatchRead:
+        """A column of a table."""
+        read, kind = self.text((name,)), self._schema.written.get(name)
+        return read if kind is None else BatchRead(f"CAST({read.sql} AS {kind})")  # no sample before the run has it
+
+    def json(self, name: str) -> BatchRead:
+        """A field of any type as JSON; NULL without it."""
+        if self._schema.lines:
+            return self.of_line(lambda line: f"CAST({line} -> {lit(json_path((name,)))} AS VARCHAR)", [(name,)])
+        if name not in self._schema.columns:
+            return BatchRead("CAST(NULL AS VARCHAR)")
+        return BatchRead(f"CAST(to_json({ident(self.give('input', name, name))}) AS VARCHAR)")
+
     def of_line(self, make: Callable[[str], str], fields: Sequence[Keys]) -> BatchRead:
         """A value of a line. make: returns the SQL over a column of lines. fields: those that the SQL reads."""
         rest = all(keys[0] != self._text_key[0] for keys in fields)

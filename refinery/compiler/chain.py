@@ -23,7 +23,7 @@ from refinery.compiler.model import ALONE, Chain, CompileContext, OrderTerm, Sch
 from refinery.compiler.stability import unstable
 from refinery.compiler.stat_groups import GroupReads, key_columns
 from refinery.compiler.templates import arguments, asks_for, ident, json_path, lit, template
-from refinery.compiler.user_names import json_column, own_expression, parse, resolve
+from refinery.compiler.user_names import json_column, json_of_numbers, own_expression, parse, resolve
 from refinery.errors import Problem, RecipeError, did_you_mean
 from refinery.operators import Function, Library, Operator
 from refinery.operators.bounds import kept_range
@@ -71,6 +71,7 @@ class _Compiler:
         self.chars: dict[str, str] = {}  # text -> column with its length
         self.current = 0  # the step that is compiled
         self.lost = schema.lost.copy()
+        self.values: dict[Keys, str] = {}  # field that a mapper has written -> column with its newest value
 
     def run(self) -> Chain:
         before, after = self.around.before, self.around.after
@@ -175,7 +176,9 @@ class _Compiler:
         note = f"{step.where} step {step.index} {step.name}"
         if operator.kind != "mapper":
             self._count_chars(step, keys)
-        if operator.kind == "mapper":
+        if operator.kind == "mapper" and operator.writes[0]:
+            self._write(step, operator, select, note)
+        elif operator.kind == "mapper":
             self._mapper(step, keys, select, note)
         elif operator.kind == "stats" or self.around.measure:
             self._measure(step, operator, select, note)
@@ -231,7 +234,7 @@ class _Compiler:
             "text": text,
             "feature": lambda name, **given: self._feature(name, keys, step, given),
             "shares": lambda name: self.share and self.users.get((keys, self.version[keys][1], name), 0) > 1,
-            "field": lambda name: self._input(name),
+            "field": lambda name: self.values.get((name,)) or self._input(name),
             "suffix": self._suffix(operator),
             "removed": self.chain.removed,
         }
@@ -278,6 +281,28 @@ class _Compiler:
         given = {name: step.params.get(name) for name, param in operator.params.items() if param.type == "sql"}
         given = {name: sql for name, sql in given.items() if sql is not None}
         return dict(zip(given, list(each_of([partial(own, sql) for sql in given.values()])), strict=True))
+
+    def _write(self, step: Any, operator: Operator, select: dict[str, exp.Expr], note: str) -> None:
+        """Define a field that a mapper writes in place of a text; its versions are JSON."""
+        name, kind = str(step.params[operator.writes[0]]), operator.writes[1]
+        keys: Keys = (name,)
+        if "value" not in select:
+            raise ValueError("a mapper with `writes` must select `AS value`")
+        if not name or (keys in self.version and keys not in self.chain.written) or name == self.text_key[0]:
+            raise ValueError(
+                f"{operator.writes[0]} is {name!r}, which is a text that the recipe works on; name another"
+            )
+        if keys not in self.version:
+            before = self._version(keys, 0)
+            self.reads.add(before, self.reads.json(name))
+            self.version[keys], self.chain.read[keys] = (before, 0), before
+        self.chain.written[keys] = kind
+        guarded = f"CASE WHEN {self.alive} THEN CAST({select['value'].sql('duckdb')} AS {kind}) END"
+        given = self.names.free(f"_value_{step.index}", "value", step.index)
+        value = self._define(step, given, guarded, note, "inner")
+        self._mapper(step, keys, {"text": parse(json_of_numbers(value, name))}, note)
+        self.values[keys] = value
+        self.chain.values[value] = keys
 
     def _mapper(self, step: Any, keys: Keys, select: dict[str, exp.Expr], note: str) -> None:
         before, _ = self.version[keys]
@@ -399,7 +424,7 @@ class _Compiler:
             operator, keys = self.library.operators[step.name], self._keys(step)
             for name in (argument.text for argument in arguments(operator.sql, "feature") if not argument.is_variable):
                 self.users[keys, version[keys], name] = self.users.get((keys, version[keys], name), 0) + 1
-            if operator.kind == "mapper":
+            if operator.kind == "mapper" and not operator.writes[0]:
                 version[keys] = step.index
 
     def _suffix(self, operator: Operator) -> str:
@@ -429,7 +454,9 @@ class _Compiler:
             return column(self._stat(self.latest.get(name) or self.numbered[name]))
         if name in ("text", keys[-1]) and (len(keys) == 1 or name == "text") and name not in self._shadowing(keys):
             return column(self.version[keys][0])
-        if (name,) in self.version:
+        if (name,) in self.values:
+            return column(self.values[(name,)])
+        if (name,) in self.version and (name,) not in self.chain.written:
             return column(self.version[(name,)][0])
         if name == "_row":
             return column(self._from_source("_row", BatchRead(self.reads.give_fixed("row"))))
@@ -457,7 +484,7 @@ class _Compiler:
             kind = self.schema.columns.get(name, "VARCHAR")
             return self._from_line(wanted, partial(json_column, name, kind), [(name,)])
         self._check_column(name)
-        return self._from_source(wanted, self.reads.text((name,)))
+        return self._from_source(wanted, self.reads.value(name))
 
     def _check_column(self, name: str) -> None:
         """Raise ValueError, with the nearest column name, if a table does not have the column."""

@@ -23,13 +23,14 @@ class Schema:
 
     lines: samples are JSON texts in `_line`; otherwise they have `columns`. columns: name -> DuckDB type of every known
     input column (for lines: as inferred, and only needed when an operator names one). lost: statistics of steps that
-    are wrong and left out; they are NULL.
+    are wrong and left out; they are NULL. written: columns that mappers of earlier stages write, with their types.
     """
 
     lines: bool
     columns: Mapping[str, str] = field(default_factory=dict)
     unknown: bool = False  # there is no sample to tell the columns by, so any name may be one, and is NULL
     lost: MissingStatistics = field(default_factory=MissingStatistics)
+    written: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,10 @@ class Stat:
 
 @dataclass(frozen=True)
 class TextChange:
-    """Result of a mapper step: the columns of the text before and after, and of the flag."""
+    """Result of a mapper step: the columns of the text before and after, and of the flag.
+
+    A field that is no text (`Chain.written`) is JSON in these columns.
+    """
 
     step: int
     field: Keys
@@ -134,6 +138,8 @@ class Chain:
     passes: dict[int, str] = field(default_factory=dict)  # filter step -> column of the rows it would keep (probe)
     files: set[str] = field(default_factory=set)  # names of files, folders and globs that its SQL reads
     conditions: set[int] = field(default_factory=set)  # filter steps with a condition besides their bounds
+    written: dict[Keys, str] = field(default_factory=dict)  # fields that mappers write, in place of texts -> SQL types
+    values: dict[str, Keys] = field(default_factory=dict)  # column of a value that a mapper writes -> its field
     shown: tuple[Stat, ...] = ()  # statistics of earlier stages that traces show
     asked: dict[int, set[str]] = field(default_factory=dict)  # step -> names that its statement has looked up
 
@@ -167,7 +173,8 @@ class Chain:
         last = list(self.alive.values())[-1] if self.alive else "_bad IS NULL"
         for keys, out in self.outs.items():
             flags = [change.changed for change in self.changes if change.field == keys]
-            columns.append(f"CASE WHEN {last} AND ({' OR '.join(flags)}) THEN {self.texts[keys]} END AS {out}")
+            changed = "" if keys in self.written else f" AND ({' OR '.join(flags)})"
+            columns.append(f"CASE WHEN {last}{changed} THEN {self.texts[keys]} END AS {out}")
         return columns
 
     def facts(self) -> list[str]:

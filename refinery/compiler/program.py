@@ -47,7 +47,8 @@ class Program:
     step, the result column with the length of the text that the step measured. folders: folders whose files the SQL may
     read. files: names of the files that it reads. beside: digests of everything besides the samples that results depend
     on, by name (see io.side_files). code: names in keys for those of these files that belong to a user's operators.
-    beside and code are known when a run begins. shown: statistics of earlier stages that traces show. calls: most rows of a call, by function. seconds: time limit of one statement in DuckDB.
+    beside and code are known when a run begins. shown: statistics of earlier stages that traces show. calls: most rows of a call, by function. written: fields that
+    mappers write in place of texts, with their types: `outs` has JSON for them. seconds: time limit of one statement in DuckDB.
     """
 
     steps: tuple[StepInfo, ...]
@@ -81,6 +82,7 @@ class Program:
     beside: Mapping[str, str] = field(default_factory=dict, metadata=left_out("in the key by contents, without places"))
     code: Mapping[str, str] = field(default_factory=dict, metadata=left_out("names in keys of what is in beside"))
     shown: tuple[Stat, ...] = field(default=(), metadata=left_out("for traces, which are not stored"))
+    written: Mapping[Keys, str] = field(default_factory=dict)
     calls: Mapping[str, int] = field(default_factory=dict, metadata=left_out("results are the same for any number"))
     seconds: float = 120.0
     first: bool = False  # the first stage: it reads the input's samples, and finds those without a text
@@ -169,6 +171,7 @@ def _of_chain(chain: Chain) -> dict[str, Any]:
         "stats": tuple(chain.stats),
         "changes": tuple(chain.changes),
         "shown": chain.shown,
+        "written": dict(chain.written),
         "read": dict(chain.read),
         "outs": dict(chain.outs),
         "given": tuple(sorted(chain.given.values(), key=lambda given: given.column)),

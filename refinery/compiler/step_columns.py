@@ -20,6 +20,7 @@ def needs_of(chain: Chain, steps: Sequence[StepInfo]) -> list[StepColumns]:
     definitions = {definition.name: definition for definition in chain.layers.definitions()}
     fields = {column: keys for keys, column in chain.read.items()}
     fields |= {change.after: change.field for change in chain.changes}
+    fields |= chain.values
     writes = {change.step: field_name(change.field) for change in chain.changes}
     found = []
     for step in chain.steps:

@@ -131,6 +131,13 @@ def json_column(name: str, kind: str, line: str) -> str:
     return f"TRY_CAST(({line} -> {path}) AS {kind})"
 
 
+def json_of_numbers(value: str, name: str) -> str:
+    """SQL for a list of numbers as JSON, each as short as its type allows; numbers that JSON lacks are an error."""
+    whole = f"coalesce(list_bool_and(list_transform({value}, lambda x: coalesce(isfinite(x), FALSE))), TRUE)"
+    wrong = lit(f"{name} would have a value that is no finite number")
+    return f"CASE WHEN {whole} THEN replace(CAST({value} AS VARCHAR), ' ', '') ELSE error({wrong}) END"
+
+
 def text_of_line(keys: tuple[str, ...], line: str) -> str:
     """SQL for a text field of a JSON line; NULL unless the value is a string."""
     path = lit(json_path(keys))

@@ -37,12 +37,12 @@ def files_at(path: str, pattern: str) -> str:
 
 
 def digest_of(path: str, pattern: str = "") -> list[tuple[str, str]]:
-    """Names and digests of the files in a folder, or the digest of a file; empty for a missing one.
+    """Names and digests of the files below a folder, or the digest of a file; empty for a missing one.
 
-    pattern: of the files in a folder that count, empty for all.
+    pattern: of the files that count, in the folder itself; empty for all.
     """
     place = Path(path).expanduser()
     inside = place.is_dir()
-    files: Iterable[Path] = sorted(place.iterdir()) if inside else [place]
+    files: Iterable[Path] = sorted(place.iterdir() if pattern else place.rglob("*")) if inside else [place]
     there = (file for file in files if file.is_file() and (not inside or matches(file.name, pattern)))
-    return [(file.name if inside else "", file_digest(str(file))) for file in there]
+    return [(file.relative_to(place).as_posix() if inside else "", file_digest(str(file))) for file in there]

@@ -19,6 +19,7 @@ from refinery.operators.model import (
     PARAM_TYPES,
     PLACE,
     RANGE_PARAMS,
+    WRITTEN,
     Feature,
     Function,
     Operator,
@@ -31,7 +32,7 @@ _TAKEN = "columns that begin with _ are private to the operator, and `keep` is a
 
 _FIELDS = {
     "doc", "version", "params", "stats", "bounds", "functions", "needs", "refuses", "checks", "peer", "examples", "sql",
-    "resources",
+    "resources", "writes",
 }  # fmt: skip
 # Resources of a header that are numbers: the least one, and their types. memory is in bytes.
 _AMOUNTS: dict[str, tuple[float, Any]] = {
@@ -86,6 +87,7 @@ def read_operator(path: Path, name: str | None = None, matchers: Mapping[str, Pa
         compare=header.get("compare") or "",
         alias_of="" if name == path.stem else path.stem,
         resources=_resources(path, header, params),
+        writes=_writes(path, kind, header, params),
     )
 
 
@@ -124,6 +126,19 @@ def _resources(path: Path, header: dict[str, Any], params: Mapping[str, Any]) ->
         if name not in params:
             raise OperatorError(f"{path}: loads names {name!r}, which is no parameter{did_you_mean(name, params)}")
     return declared
+
+
+def _writes(path: Path, kind: str, header: dict[str, Any], params: Mapping[str, Any]) -> tuple[str, str]:
+    """The parameter that names the field which a mapper writes in place of the text, and the field's SQL type."""
+    declared = header.get("writes") or {}
+    if not declared:
+        return "", ""
+    known = kind == "mapper" and isinstance(declared, dict) and len(declared) == 1
+    [(name, type_)] = declared.items() if known else [("", "")]
+    if name not in params or params[name].type != "str" or type_ not in WRITTEN:
+        what = f"writes must be {{parameter: type}}, a str parameter of a mapper and one of {', '.join(WRITTEN)}"
+        raise OperatorError(f"{path}: {what}, not {declared!r}")
+    return name, type_
 
 
 def _check_amount(path: Path, name: str, value: Any, params: Mapping[str, Any]) -> None:

@@ -22,6 +22,9 @@ PARAM_TYPES = {
     "int", "float", "bool", "str", "regex", "sql", "list[str]", "list[int]", "str_or_list", "folder", "file", "path", "any",
 }  # fmt: skip
 
+# Types of fields that mappers write.
+WRITTEN = ("FLOAT[]", "DOUBLE[]")
+
 # Members of a matcher that removes samples, as those of users do.
 _MEMBERS = (
     "columns", "takes_units", "params", "only_compares", "measured", "match", "problem", "described", "queries", "pairs",
@@ -136,7 +139,8 @@ class Operator:
     units: dict[str, str] = field(default_factory=dict)  # name of a unit, and the function that splits a text
     compare: str = ""  # SQL for the `shingles` by which candidates are compared exactly
     alias_of: str = ""  # the operator whose file declares this name
-    resources: dict[str, Any] = field(default_factory=dict)  # for a cluster: num_gpus, and whether it loads a model
+    resources: dict[str, Any] = field(default_factory=dict)  # GPUs, memory and such, and whether it loads a model
+    writes: tuple[str, str] = ("", "")  # parameter with the name of the field that a mapper writes, and its type
 
     @property
     def matcher(self) -> Matcher:

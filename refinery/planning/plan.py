@@ -243,10 +243,18 @@ def compile_stages(
             continue
         found.append(planned)
         earlier += planned.program.stats
+        schema = with_written(schema, planned.program)
     problems += _unknown_stats(recipe.stat_summary, earlier, schema.lost)
     if problems:
         raise RecipeError(problems)
     return tuple(found)
+
+
+def with_written(schema: Schema, program: Program) -> Schema:
+    """The schema for stages after one whose mappers write fields."""
+    written = {keys[0]: kind for keys, kind in program.written.items()}
+    known = {**schema.written, **written}
+    return replace(schema, columns={**schema.columns, **written}, written=known) if written else schema
 
 
 def _without(schema: Schema, library: Library, steps: Sequence[Any]) -> Schema:

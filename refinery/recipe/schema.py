@@ -44,6 +44,7 @@ def recipe_schema(library: LibraryLike) -> Schema:
             **DEFINITIONS,
             "no_effect": {"description": "Accepted without effect."},
             "step": _step(operators),
+            **{name: value_of(param, param.doc) for name, param in RESOURCE_PARAMS.items()},
             **{f"operator_{name}": _operator(operator) for name, operator in operators.items()},
         },
     }
@@ -117,8 +118,7 @@ def _operator(operator: OperatorLike) -> Schema:
     plain = {name: value_of(param, _doc(param)) for name, param in operator.params.items()}
     plain.setdefault(TEXT_KEY, value_of(_TEXT_KEY, _TEXT_KEY.help))
     for name in (*RESOURCE_PARAMS, *RESOURCE_ALIASES):
-        param = RESOURCE_PARAMS[RESOURCE_ALIASES.get(name, name)]
-        plain.setdefault(name, value_of(param, param.doc))
+        plain.setdefault(name, ref(RESOURCE_ALIASES.get(name, name)))
     others = [name for name in (*BASE_PARAMS, *RANGE_PARAMS) if name not in plain]
     found = _object(plain, _required(operator))
     found["patternProperties"] = {f"^({_either(others)})$": ref("no_effect"), **_NAMED_VARIABLE}

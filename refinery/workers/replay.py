@@ -56,7 +56,8 @@ def sample_at(program: Program, row: ReplayedRow, step: int) -> dict[str, Any]:
     plain = as_json(row.sample).decode("utf-8", "replace")
     sample = json.loads(plain, parse_constant=lambda name: None)
     for keys, column in versions_before(program, step).items():
-        _put(sample, keys, row.values[column])
+        value = row.values[column]
+        _put(sample, keys, json.loads(value) if keys in program.written and value is not None else value)
     return sample
 
 

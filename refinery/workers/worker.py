@@ -13,6 +13,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -32,6 +33,7 @@ from refinery.workers.computed_facts import ComputedFacts
 from refinery.workers.done_marks import ShardPublisher
 from refinery.workers.fact_source import FactSource, WholeShardFacts
 from refinery.workers.match_keys import unwritable
+from refinery.workers.new_values import new_values
 from refinery.workers.observer import SilentObserver, WorkerObserver
 from refinery.workers.program_connection import ProgramConnection
 from refinery.workers.row_errors import Failure
@@ -174,10 +176,16 @@ class Worker:
     def _write(
         self, writer: PartWriter, batch: Batch, keep: np.ndarray, alive: pa.Table | None, add_suffix: bool
     ) -> None:
-        replaced, extra = {}, {}
+        replaced: dict[Any, pa.Array] = {}
+        extra: dict[str, pa.Array] = {}
         if alive is not None:
+<<<<<<< HEAD
             replaced = {keys: whole(alive[column]) for keys, column in self.program.outs.items()}
             extra = {"__dj__stats__": whole(alive["_stats"])} if self.program.stats_json else {}
+=======
+            replaced, extra = new_values(self.program, alive)
+            extra |= {"__dj__stats__": alive["_stats"].combine_chunks()} if self.program.stats_json else {}
+>>>>>>> 46e857c (embedding_mapper writes embeddings to a field, and semantic_deduplicator removes samples whose embeddings are alike)
         if add_suffix:
             suffixes = batch.suffixes()
             extra["__dj__suffix__"] = of_texts([json.dumps(suffixes[i]) for i in keep.tolist()])

@@ -79,6 +79,8 @@ def test_example(operator: Operator, example: dict[str, Any], share: bool, tmp_p
     assert row["error"] is None
     if "out" in example:
         assert row["text"] == example["out"]
+    if "written" in example:
+        assert {name: json.loads(value) for name, value in row["written"].items()} == example["written"]
     if "keep" in example:
         assert row["kept"] is example["keep"]
     for name, value in example.get("stats", {}).items():

@@ -280,6 +280,8 @@ def _example(example: dict[str, Any]) -> str:
     params = _given({**example.get("fields", {}), **example.get("params", {})})
     if "out" in example:
         return f"{given}{params} -> {_short(example['out'])}"
+    if "written" in example:
+        return f"{given}{params} -> {', '.join(f'{name} {_json(value)}' for name, value in example['written'].items())}"
     stats = [f"{name} {value}" for name, value in example.get("stats", {}).items()]
     fate = [] if "keep" not in example else ["kept" if example["keep"] else "removed"]
     other = ["refused"] if example.get("error") else ["quarantined"] if "quarantined" in example else []

@@ -111,7 +111,7 @@ def left_after(part: ScriptPass) -> str:
     """Statement that makes `batch` of the samples that a stage's pass keeps."""
     program = part.program
     if program.lines:
-        lines, last = changed_lines(program.outs, "batch._line", part.spliced)
+        lines, last = changed_lines(program, "batch._line", part.spliced)
         return _statement("left", stage=part.number, lines=lines, last=last)
     return _statement("left", stage=part.number, lines=None, replaced=changed_columns(program.outs))
 
@@ -123,12 +123,12 @@ def member_set(line: str, keys: Keys, value: str, spliced: bool, quote: bool = F
     return f"json_set({line}, {lit(json_path(keys))}, {f'json_quote({value})' if quote else value})"
 
 
-def changed_lines(outs: Mapping[Keys, str], line: str, spliced: bool) -> tuple[list[str], str]:
-    """SQL for JSON lines with new texts: columns `line_0`, `line_1`, ..., each over the one before; the last's name."""
+def changed_lines(program: Program, line: str, spliced: bool) -> tuple[list[str], str]:
+    """SQL for JSON lines with new values: columns `line_0`, `line_1`, ..., each over the one before; the last's name."""
     found = [f"{line} AS line_0"]
-    for number, (keys, out) in enumerate(outs.items()):
+    for number, (keys, out) in enumerate(program.outs.items()):
         old, new = f"line_{number}", f"facts.{ident(out)}"
-        set_text = member_set(old, keys, new, spliced, quote=True)
+        set_text = member_set(old, keys, new, spliced, quote=keys not in program.written)
         found.append(f"CASE WHEN {new} IS NULL THEN {old} ELSE {set_text} END AS line_{number + 1}")
     return found, f"line_{len(found) - 1}"
 

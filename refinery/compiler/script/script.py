@@ -310,7 +310,7 @@ def _table(name: str, /, **values: Any) -> str:
 
 
 def _write_lines(program: Program, stats: Sequence[Stat], export: ScriptExport, spliced: bool) -> str:
-    lines, _ = changed_lines(program.outs, "rtrim(batch._line, E' \\t\\r\\n')", spliced)
+    lines, _ = changed_lines(program, "rtrim(batch._line, E' \\t\\r\\n')", spliced)
     found = [line.rpartition(" AS ")[0] for line in lines]
     if program.stats_json:
         found.append(member_set(f"line_{len(found) - 1}", ("__dj__stats__",), stats_object(stats), spliced))

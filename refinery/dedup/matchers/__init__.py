@@ -6,6 +6,7 @@ from typing import Any
 
 from refinery.dedup.matchers.bands import BandMatcher
 from refinery.dedup.matchers.by_query import QueryMatcher
+from refinery.dedup.matchers.cosine import CosineMatcher
 from refinery.dedup.matchers.exact import ExactMatcher
 from refinery.dedup.matchers.hamming import HammingMatcher
 from refinery.dedup.matchers.model import MatchColumn, Matcher, MatchSql, SampleMatcher
@@ -16,6 +17,7 @@ MATCHERS: dict[str, Matcher] = {
     "keys": ExactMatcher(),
     "bands": BandMatcher(),
     "hamming": HammingMatcher(),
+    "cosine": CosineMatcher(),
     "units": UnitMatcher(),
 }
 

@@ -33,7 +33,11 @@ def exported_texts(
     """
     outs = {keys: column for planned in stages for keys, column in planned.program.outs.items()}
     flags = [change.changed for planned in stages for change in planned.program.changes]
-    if any(len(keys) > 1 for keys in outs) or not set(flags) <= stored.columns["row_outcomes"].keys():
+    if (
+        any(planned.program.written for planned in stages)
+        or any(len(keys) > 1 for keys in outs)
+        or not set(flags) <= stored.columns["row_outcomes"].keys()
+    ):
         return False
     if not as_left(stored.manifest):
         return False

@@ -28,6 +28,7 @@ from refinery.kernels.core.arrow import ints
 from refinery.planning.plan import CompiledStage, Plan, compile_stage
 from refinery.recipe.model import StatSummary
 from refinery.workers import input_schema as schemas
+from refinery.workers.new_values import new_values
 from refinery.workers.replay import ReplayedRow, versions_before
 from refinery.workers.worker import Task, Worker
 
@@ -205,8 +206,7 @@ def _lines(places: list[RowPosition]) -> Iterator[tuple[RowPosition, int]]:
 def _part(program: Program, batch: Batch, done: pa.Table, folder: Path) -> Part:
     """Write the output of a stage for the only sample in a batch."""
     with PartWriter(folder / "row", program.lines) as writer:
-        new = {keys: done[column].combine_chunks() for keys, column in program.outs.items()}
-        writer.write(batch, np.zeros(1, np.int64), new)
+        writer.write(batch, np.zeros(1, np.int64), *new_values(program, done))
     source = source_of_part(str(writer.path), program.lines, writer.bytes)
     return Part(source, np.zeros(1, np.int64), batch.rows, batch.line_numbers)
 

@@ -1,0 +1,226 @@
+"""Matcher `cosine`: samples whose embeddings point in nearly the same direction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from refinery import kernels
+from refinery.dedup.matchers.defaults import SampleDefaults
+from refinery.dedup.matchers.hyperplanes import recall
+from refinery.dedup.matchers.model import (
+    KeyRelations,
+    MatchColumn,
+    MatchScript,
+    MatchSql,
+    Pairs,
+    SetQuery,
+    ShingleComparison,
+)
+from refinery.errors import OperatorError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_BANDS = MatchColumn("bands", form="columns", each="band", number=True)
+# Cosines as whole numbers, in the column `how` of pairs: the least one explains a match.
+_STEPS = 1_000_000
+# Cosines that one product of matrices computes; its error is far below the margin.
+_AT_ONCE, _MARGIN = 1 << 22, 1e-3
+# Members of a bucket from which products of matrices are worth their calls; pairs of smaller ones that are gathered.
+_FEW, _PAIRS = 64, 1 << 14
+_BUCKETS = "SELECT {band} AS key, _row FROM compared QUALIFY count(*) OVER (PARTITION BY {band}) > 1 ORDER BY key, _row"
+_VECTORS = "SELECT _row, embedding FROM marks ORDER BY _row"
+_SCRIPT = f"""
+CREATE OR REPLACE TEMP TABLE pairs AS
+WITH banded AS (SELECT _row, unnest(bands) AS key, generate_subscripts(bands, 1) AS band FROM marks),
+candidates AS (
+  SELECT DISTINCT one._row, other._row AS via FROM banded AS one JOIN banded AS other USING (band, key)
+  WHERE one._row > other._row
+),
+compared AS (
+  SELECT
+    candidates._row, via,
+    list_cosine_similarity(CAST(one.embedding AS DOUBLE[]), CAST(other.embedding AS DOUBLE[])) AS cosine
+  FROM candidates JOIN marks AS one ON one._row = candidates._row JOIN marks AS other ON other._row = via
+)
+SELECT _row, via, CAST(round((1 - cosine) * {_STEPS}) AS INTEGER) AS how, CAST(NULL AS DOUBLE) AS jaccard
+FROM compared WHERE cosine >= {{threshold}}
+"""
+
+
+class CosineMatcher(SampleDefaults):
+    """Samples match when the cosine of their embeddings is at least `cosine_threshold`.
+
+    Samples with an equal band are candidates, and every candidate is verified. Pairs that connect what is connected
+    already are left out.
+    """
+
+    columns: tuple[MatchColumn, ...] = (_BANDS, MatchColumn("embedding", compared=False))
+    only_compares: frozenset[str] = frozenset({"cosine_threshold"})
+    match: MatchSql = MatchSql(f"printf('cosine %.6f', 1 - found.how / {_STEPS})", joined=False)
+
+    def described(self, operator: Any, params: Mapping[str, Any]) -> list[str]:
+        """Lines of a plan."""
+        bands, bits, threshold = (params[name] for name in ("num_bands", "band_bits", "cosine_threshold"))
+        at = sorted({float(threshold), 0.8, 0.9, 0.95, 0.99})
+        curve = ", ".join(f"{cosine:g}: {recall(cosine, bands, bits):.3g}" for cosine in at)
+        return [
+            f"{bands} bands x {bits} random hyperplanes; samples with an equal band are candidates, by their cosine with "
+            f"probability {curve}",
+            f"candidates whose cosine is at least {threshold:g}, computed exactly, are duplicates",
+        ]
+
+    def queries(self, operator: Any, params: Mapping[str, Any]) -> list[SetQuery]:
+        """The query with which a run finds the members of buckets."""
+        return [
+            SetQuery("buckets", "for each band; products of matrices compare them", text=_BUCKETS.format(band="band_0"))
+        ]
+
+    def pairs(
+        self, keys: KeyRelations, params: Mapping[str, Any], compare: ShingleComparison, notes: list[str]
+    ) -> Iterator[Pairs]:
+        """Verified pairs, as many as it takes to connect all that are alike."""
+        import numpy as np
+
+        rows, vectors = _vectors(keys)
+        if not len(rows):
+            notes.append("no sample has an embedding")
+            return
+        search = _Search(rows, vectors, float(params["cosine_threshold"]))
+        yield from search.copies()
+        for band in range(sum(map(_BANDS.holds, keys.columns))):
+            found = keys.con.sql(_BUCKETS.format(band=f"band_{band}")).to_arrow_table()
+            values, members = (kernels.core.arrow.numbers(found[name]) for name in ("key", "_row"))
+            yield from search.band(values, np.searchsorted(rows, members))
+
+    def script(self, params: Mapping[str, Any]) -> MatchScript:
+        """Statements of the script that find pairs."""
+        return MatchScript(
+            SetQuery("pairs", text=_SCRIPT.format(threshold=float(params["cosine_threshold"]))), nearest="number"
+        )
+
+
+def _vectors(keys: KeyRelations) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of samples, ascending, and their embeddings (float32). Raises OperatorError for unequal lengths."""
+    import numpy as np
+
+    rows, parts, sizes = [], [], set()
+    for batch in keys.batches(_VECTORS):
+        lists = batch.column("embedding")
+        rows.append(kernels.core.arrow.numbers(batch.column("_row")).astype(np.int64))
+        sizes |= set(lists.value_lengths().unique().to_pylist())
+        parts.append(kernels.core.arrow.numbers(lists.flatten()).astype(np.float32))
+    if len(sizes) > 1:
+        found = " and ".join(map(str, sorted(sizes)[:3]))
+        raise OperatorError(f"embeddings have {found} numbers; they must come from one model")
+    if not rows:
+        return np.zeros(0, np.int64), np.zeros((0, 0), np.float32)
+    return np.concatenate(rows), np.concatenate(parts).reshape(-1, *sizes)
+
+
+class _Search:
+    """Finds pairs among vectors. rows: numbers of the samples, ascending."""
+
+    def __init__(self, rows: np.ndarray, vectors: np.ndarray, threshold: float) -> None:
+        import numpy as np
+
+        self._rows, self._vectors, self._threshold = rows, vectors, threshold
+        lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
+        self._units = (vectors / lengths[:, None]).astype(np.float32)
+        self._parents = np.arange(len(rows), dtype=np.int64)  # a forest of the samples that pairs connect
+
+    def copies(self) -> Iterator[Pairs]:
+        """Samples with the same numbers as an earlier one; later on, the first of them stands for all."""
+        import numpy as np
+
+        whole = np.ascontiguousarray(self._vectors).view(
+            np.dtype((np.void, self._vectors.itemsize * self._vectors.shape[1]))
+        )
+        _, firsts, inverse = np.unique(whole.reshape(-1), return_index=True, return_inverse=True)
+        first = firsts[inverse]
+        later = np.flatnonzero(first != np.arange(len(first)))
+        self._first = first
+        yield from self._joined(later, first[later], np.ones(len(later)))
+
+    def band(self, values: np.ndarray, places: np.ndarray) -> Iterator[Pairs]:
+        """Pairs among samples with equal values of a band. places: of samples, ascending within a value, which ascend too."""
+        import numpy as np
+
+        alone = self._first[places] == places
+        values, places = values[alone], places[alone]
+        starts = (
+            np.flatnonzero(np.diff(values, prepend=values[:1] ^ values.dtype.type(1))) if len(values) else values[:0]
+        )
+        sizes = np.diff(starts, append=len(values))
+        few = np.repeat(sizes <= _FEW, sizes)
+        yield from self._neighbours(values[few], places[few])
+        for start, size in zip(starts[sizes > _FEW].tolist(), sizes[sizes > _FEW].tolist(), strict=True):
+            yield from self.bucket(places[start : start + size])
+
+    def _neighbours(self, values: np.ndarray, places: np.ndarray) -> Iterator[Pairs]:
+        """Pairs in small buckets, all buckets together: samples at most _FEW apart that have the same value."""
+        import numpy as np
+
+        for apart in range(1, _FEW):
+            same = values[apart:] == values[:-apart]
+            if not same.any():
+                return
+            later, earlier = places[apart:][same], places[:-apart][same]
+            left = self._roots(later) != self._roots(earlier)
+            later, earlier = later[left], earlier[left]
+            for at in range(0, len(later), _PAIRS):
+                a, b = later[at : at + _PAIRS], earlier[at : at + _PAIRS]
+                near = np.einsum("ij,ij->i", self._units[a], self._units[b]) >= self._threshold - _MARGIN
+                yield from self._verified(a[near], b[near])
+
+    def _verified(self, later: np.ndarray, earlier: np.ndarray) -> Iterator[Pairs]:
+        cosines = exact_cosines(self._vectors[later], self._vectors[earlier])
+        alike = cosines >= self._threshold
+        yield from self._joined(later[alike], earlier[alike], cosines[alike])
+
+    def bucket(self, members: np.ndarray) -> Iterator[Pairs]:
+        """Pairs among the members of a bucket, which are places of different samples, ascending."""
+        import numpy as np
+
+        first, step = 0, 1
+        while first < len(members) - 1:
+            rest = members[first:]
+            near = self._units[rest[:step]] @ self._units[rest].T >= self._threshold - _MARGIN
+            i, j = np.nonzero(np.triu(near, 1))
+            roots = self._roots(rest)
+            apart = roots[i] != roots[j]
+            yield from self._verified(rest[j[apart]], rest[i[apart]])
+            first += step
+            step = max(1, min(2 * step, _AT_ONCE // max(1, len(members) - first)))
+
+    def _roots(self, places: np.ndarray) -> np.ndarray:
+        found = self._parents[places]
+        while True:
+            above = self._parents[found]
+            if (above == found).all():
+                return found
+            found = above
+
+    def _joined(self, later: np.ndarray, earlier: np.ndarray, cosines: np.ndarray) -> Iterator[Pairs]:
+        """The pairs that connect samples which were not connected before."""
+        import numpy as np
+
+        new = np.empty(len(later), np.bool_)
+        kernels.dedup.unionfind.join(self._parents, later, earlier, new)
+        how = np.rint((1 - cosines[new]) * _STEPS).astype(np.int32)
+        yield Pairs(self._rows[later[new]], self._rows[earlier[new]], how, np.full(int(new.sum()), np.nan))
+
+
+def exact_cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Cosines of pairs of vectors; each sum runs in the order of the numbers, so it is the same on any machine."""
+    import numpy as np
+
+    if not len(a):
+        return np.zeros(0)
+    product, left, right = (np.zeros(len(a), np.float64) for _ in range(3))
+    for x, y in zip(a.T.astype(np.float64), b.T.astype(np.float64), strict=True):
+        product += x * y
+        left += x * x
+        right += y * y
+    return product / np.sqrt(left * right)

@@ -1,0 +1,151 @@
+"""`semantic_deduplicator`: against all pairs, in any cut of the input, with an index, explained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import refinery
+from refinery.dedup.matchers.cosine import _Search, exact_cosines
+from refinery.dedup.matchers.hyperplanes import bands, recall
+from refinery.errors import OperatorError
+from refinery.inspect.why.query import RowHistories
+from refinery.kernels.dedup.unionfind import components
+from tests.examples import share_of
+from tests.runs import content, exported, refine, rows
+from tests.runs import settings as recipe_of
+
+
+def vectors(count: int, size: int, seed: int, spread: float = 0.15) -> np.ndarray:
+    """Groups of vectors around random directions, with copies; lengths differ."""
+    generator = np.random.default_rng(seed)
+    centres = generator.standard_normal((max(1, count // 4), size))
+    found = centres[generator.integers(0, len(centres), count)]
+    found = found + spread * generator.standard_normal(found.shape) * generator.random((count, 1))
+    found[::7] = found[0]
+    return (found * generator.uniform(0.1, 9, (count, 1))).astype(np.float32)
+
+
+def groups(pairs: Iterable[tuple[np.ndarray, np.ndarray]], count: int) -> np.ndarray:
+    a, b = (np.concatenate([each[side] for each in pairs] or [np.zeros(0, np.int64)]) for side in (0, 1))
+    return components(a, b, count)
+
+
+def all_pairs(found: np.ndarray, threshold: float) -> tuple[np.ndarray, np.ndarray]:
+    a, b = np.triu_indices(len(found), 1)
+    alike = exact_cosines(found[a], found[b]) >= threshold
+    return b[alike], a[alike]
+
+
+@settings(max_examples=share_of(200, 20), deadline=None)
+@given(st.integers(1, 60), st.integers(2, 40), st.integers(0, 1 << 30), st.sampled_from([0.8, 0.9, 0.99, 1.0]))
+def test_one_bucket_has_the_groups_of_all_pairs(count: int, size: int, seed: int, threshold: float) -> None:
+    found = vectors(count, size, seed)
+    search = _Search(np.arange(count), found, threshold)
+    pairs = [*search.copies()]
+    members = np.flatnonzero(search._first == np.arange(count))
+    pairs += [*(search.bucket(members) if seed % 2 else search.band(np.zeros(count, np.uint64), np.arange(count)))]
+    for pair in pairs:
+        assert (pair.row > pair.via).all() and (exact_cosines(found[pair.row], found[pair.via]) >= threshold).all()
+    assert sum(len(pair.row) for pair in pairs) < count
+    expected = groups([all_pairs(found, threshold)], count)
+    copies = np.unique(found, axis=0, return_inverse=True)[1]
+    firsts = {int(copy): number for number, copy in reversed(list(enumerate(copies)))}
+    joined = (
+        np.arange(count),
+        np.array([firsts[int(copy)] for copy in copies]),
+    )  # also where rounding puts a cosine below 1
+    assert (
+        groups([(p.row, p.via) for p in pairs], count) == groups([(np.arange(count), expected), joined], count)
+    ).all()
+
+
+@pytest.mark.parametrize(("cosine", "num_bands", "band_bits"), [(0.95, 32, 16), (0.9, 32, 16), (0.8, 16, 8)])
+def test_the_share_of_pairs_that_are_candidates(cosine: float, num_bands: int, band_bits: int) -> None:
+    generator = np.random.default_rng(5)
+    one, other = generator.standard_normal((2, 4000, 64))
+    one /= np.linalg.norm(one, axis=1)[:, None]
+    other -= (one * other).sum(axis=1)[:, None] * one
+    other /= np.linalg.norm(other, axis=1)[:, None]
+    pairs = one, cosine * one + np.sqrt(1 - cosine**2) * other
+    here, there = (bands(each, num_bands, band_bits) for each in pairs)
+    share, expected = (here == there).any(axis=1).mean(), recall(cosine, num_bands, band_bits)
+    assert abs(share - expected) < 4 * np.sqrt(expected * (1 - expected) / 4000) + 1e-3
+
+
+def test_the_documented_shares() -> None:
+    assert [round(recall(cosine, 32, 16), 4) for cosine in (0.9, 0.95, 0.98)] == [0.9392, 0.9984, 1.0]
+
+
+def test_bands_do_not_depend_on_the_batch() -> None:
+    found = np.random.default_rng(1).uniform(-1, 1, (300, 50))
+    whole = bands(found, 8, 64)
+    assert (whole == np.concatenate([bands(found[i : i + 1], 8, 64) for i in range(300)])).all()
+    assert len(np.unique(whole)) == whole.size
+
+
+def samples(count: int = 120) -> list[dict[str, Any]]:
+    found = vectors(count, 16, 7)
+    return [{"id": n, "text": f"text {n}", "embedding": each.tolist()} for n, each in enumerate(found)]
+
+
+STEP: dict[str, Any] = {"semantic_deduplicator": {"cosine_threshold": 0.97}}
+
+
+def test_a_run_finds_the_groups_of_all_pairs_in_any_cut(tmp_path: Path) -> None:
+    given = samples()
+    run = refine(tmp_path, given, [STEP])
+    found = np.array([sample["embedding"] for sample in given], np.float32)
+    expected = groups([all_pairs(found, 0.97)], len(found))
+    assert [sample["id"] for sample in exported(run)] == np.unique(expected).tolist()
+    clusters = dict(rows(run, "clusters", "_row, min(_row) OVER (PARTITION BY cluster)"))
+    assert clusters == {n: int(root) for n, root in enumerate(expected) if (expected == root).sum() > 1}
+    keys = {"shard_size": 4_000, "np": 2, "export_path": tmp_path / "cut" / "out.jsonl", "work_dir": tmp_path / "cut"}
+    cut = refinery.run(recipe_of(tmp_path, [STEP], **keys))
+    assert rows(cut, "shards", "count(*)")[0][0] > 3
+    ours, theirs = content(run, "shards"), content(cut, "shards")
+    assert {name: table for name, table in ours.items() if theirs[name] != table} == {}
+    for row, via, matched in rows(run, "duplicates", "_row, coalesce(via, kept), matched"):
+        [cosine] = exact_cosines(found[[row]], found[[via]])
+        assert matched == f"cosine {cosine:.6f}" and cosine >= 0.97
+
+
+def test_why_limits_and_script(tmp_path: Path) -> None:
+    run = refine(tmp_path, samples(), [STEP])
+    [(row, kept), *_] = rows(run, "duplicates", "_row, kept")
+    with RowHistories(run.work_dir) as histories:
+        [event] = histories.of(row).events
+    assert event.duplicate is not None and event.duplicate.kept is not None and event.duplicate.kept.row == kept
+    limited = {"semantic_deduplicator": {"cosine_threshold": 0.97, "max_cluster_size": 3}}
+    with pytest.raises(OperatorError, match="found a cluster of .* samples, more than max_cluster_size"):
+        refine(tmp_path / "limited", samples(), [limited])
+    script = refinery.compile(recipe_of(tmp_path, [STEP], export_path=tmp_path / "script.jsonl"))
+    with duckdb.connect() as con:
+        refinery.register(con)
+        con.execute(script).fetchall()
+        found = con.execute("SELECT _row, kept FROM duplicates ORDER BY 1").fetchall()
+    assert found == rows(run, "duplicates", "_row, kept")
+
+
+def test_an_index_finds_what_an_earlier_run_kept(tmp_path: Path) -> None:
+    step = {"semantic_deduplicator": {"cosine_threshold": 0.97, "index": str(tmp_path / "index")}}
+    whole = exported(refine(tmp_path / "whole", samples(), [STEP]))
+    first = exported(refine(tmp_path / "one", samples()[:60], [step]))
+    second = exported(refine(tmp_path / "two", samples()[60:], [step]))
+    assert [sample["id"] for sample in first] == [sample["id"] for sample in whole if sample["id"] < 60]
+    assert {sample["id"] for sample in whole} - {sample["id"] for sample in first} <= {s["id"] for s in second}
+
+
+def test_samples_without_an_embedding_and_other_lengths(tmp_path: Path) -> None:
+    given: list[Any] = [{"text": "a"}, {"text": "b", "embedding": None}, {"text": "c", "embedding": []}]
+    run = refine(tmp_path / "one", given, [STEP])
+    assert len(exported(run)) == 3 and any("no sample has an embedding" in note for note in run.warnings)
+    with pytest.raises(OperatorError, match="embeddings have 2 and 3 numbers; they must come from one model"):
+        refine(tmp_path / "two", [{"text": "a", "embedding": [1, 2]}, {"text": "b", "embedding": [1, 2, 3]}], [STEP])
