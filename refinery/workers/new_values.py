@@ -8,13 +8,14 @@ from typing import Any
 import pyarrow as pa
 
 from refinery.compiler.program import Program
+from refinery.kernels.core.arrow import whole
 
 _TYPES = {"FLOAT[]": pa.list_(pa.float32()), "DOUBLE[]": pa.list_(pa.float64())}
 
 
 def new_values(program: Program, done: pa.Table) -> tuple[dict[Any, pa.Array], dict[str, pa.Array]]:
     """New texts by field, and new values of other fields by name: JSON for lines, lists for tables."""
-    columns = {keys: done[column].combine_chunks() for keys, column in program.outs.items()}
+    columns = {keys: whole(done[column]) for keys, column in program.outs.items()}
     texts = {keys: values for keys, values in columns.items() if keys not in program.written}
     written = {keys[0]: (columns[keys], kind) for keys, kind in program.written.items() if keys in columns}
     if program.lines:

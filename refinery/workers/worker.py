@@ -179,13 +179,8 @@ class Worker:
         replaced: dict[Any, pa.Array] = {}
         extra: dict[str, pa.Array] = {}
         if alive is not None:
-<<<<<<< HEAD
-            replaced = {keys: whole(alive[column]) for keys, column in self.program.outs.items()}
-            extra = {"__dj__stats__": whole(alive["_stats"])} if self.program.stats_json else {}
-=======
             replaced, extra = new_values(self.program, alive)
-            extra |= {"__dj__stats__": alive["_stats"].combine_chunks()} if self.program.stats_json else {}
->>>>>>> 46e857c (embedding_mapper writes embeddings to a field, and semantic_deduplicator removes samples whose embeddings are alike)
+            extra |= {"__dj__stats__": whole(alive["_stats"])} if self.program.stats_json else {}
         if add_suffix:
             suffixes = batch.suffixes()
             extra["__dj__suffix__"] = of_texts([json.dumps(suffixes[i]) for i in keep.tolist()])
