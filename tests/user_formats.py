@@ -11,10 +11,10 @@ GENES = b">a first one\nACGT\nACGT\n>broken\n>b second\nTTTTT\n"
 SAMPLES = [{"id": "a", "about": "first one", "text": "ACGTACGT"}, {"id": "b", "about": "second", "text": "TTTTT"}]
 
 
-def example() -> str:
-    """The reader in the documentation."""
+def example(name: str = "fasta") -> str:
+    """A reader in the documentation."""
     [found] = re.findall(
-        r"```python\n(# my_operators/readers/fasta.py\n.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL
+        rf"```python\n(# my_operators/readers/{name}.py\n.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL
     )
     return str(found)
 
