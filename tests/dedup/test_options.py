@@ -200,15 +200,14 @@ def test_what_was_not_compared_is_said(tmp_path: Path) -> None:
     functions = {f.name: f for f in Library().operators["document_minhash_deduplicator"].functions}
     words = [f"w{k}" for k in range(3000)]
     shingle = ("none", "space", True, None, None, 1)
-    marks = functions["minhash_marks"].resolve()(
-        pa.array([*words, " ".join(words)]), *shingle, "data_juicer", 1, 0.7, 1, 1
-    )
+    marks = functions["minhash_marks"].resolve()(pa.array([*words, " ".join(words)]), *shingle, "fast", 1, 0.7, 1, 1)
     bands = [mark["bands"] for mark in marks.to_pylist()]
     least = words[bands.index(bands[-1])]
     samples = [
         f"{least} " + " ".join(words[9 * k : 9 * k + 9]) for k in range(12) if least not in words[9 * k : 9 * k + 9]
     ]
-    one = {"window_size": 1, "num_permutations": 1, "num_bands": 1, "num_rows_per_band": 1, "verify": True}
+    bands_of_one = {"num_permutations": 1, "num_bands": 1, "num_rows_per_band": 1}
+    one = {"window_size": 1, **bands_of_one, "hash": "fast", "verify": True}
     run = refine(tmp_path, texts([*samples, samples[5]]), [{"document_minhash_deduplicator": one}])
     assert [row["id"] for row in exported(run)] == list(range(len(samples)))
     assert [warning for warning in run.warnings if "verify has compared" in warning and "step 1" in warning]
