@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
 from refinery.errors import joined
 from refinery.execution.preflight import problems_of_recipe
-from refinery.io.python_data.kinds import in_memory, is_ray_dataset
+from refinery.io.python_data.kinds import is_ray_dataset
 from refinery.io.python_data.spool import Spool, SpooledPart, SpoolNote
 from refinery.operators import Library
 from refinery.recipe import Recipe
@@ -19,11 +19,6 @@ from refinery.recipe.lost import MissingStatistics
 from refinery.recipe.model import InputConfig
 from refinery.results.disk_space import explained
 from refinery.storage.workplace import Workplace
-
-
-def is_stream(dataset: Any) -> bool:
-    """True for samples that are read once."""
-    return dataset is not None and in_memory(dataset) is None
 
 
 @contextmanager
@@ -37,14 +32,16 @@ def spooled(recipe: Recipe, library: Library, dataset: Any) -> Iterator[Recipe]:
         raise joined(found)
     place = Workplace.of(recipe.work_dir)
     store = place.input()
-    with explained(place.name), place.run_dir.held():
-        place.run_dir.input.mkdir(parents=True, exist_ok=True)  # so the run folder is seen to be one
-        store.tidy()
-        note = SpoolNote(place.own(), place.run_dir.spooled.name)
-        spool = Spool(store, note.read())
-        parts = _written(recipe, spool, store.url, dataset)
-        spool.keep_only(parts)
-        note.write(parts)
+    note = SpoolNote(place.own(), place.run_dir.spooled.name)
+    with ExitStack() as stack:
+        with explained(place.name):
+            stack.enter_context(place.run_dir.held())
+            place.run_dir.input.mkdir(parents=True, exist_ok=True)  # so the run folder is seen to be one
+            store.tidy()
+            spool = Spool(store, note.read())
+            parts = _written(recipe, spool, dataset)
+            spool.keep_only(parts)
+            note.write(parts)
         try:
             yield replace(recipe, inputs=(InputConfig(store.url),), suffixes=())
         finally:
@@ -53,7 +50,7 @@ def spooled(recipe: Recipe, library: Library, dataset: Any) -> Iterator[Recipe]:
                 note.write(())
 
 
-def _written(recipe: Recipe, spool: Spool, url: str, dataset: Any) -> list[SpooledPart]:
+def _written(recipe: Recipe, spool: Spool, dataset: Any) -> list[SpooledPart]:
     """Write the samples; those of a Ray dataset by tasks where the run is on a cluster."""
     if not is_ray_dataset(dataset):
         return spool.write(dataset)

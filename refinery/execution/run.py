@@ -24,12 +24,13 @@ from refinery.execution.export_sink import ExportSink
 from refinery.execution.exported import RunExport, supersede
 from refinery.execution.job import Extension, Outcome, Progress, RunJob
 from refinery.execution.preflight import ready
-from refinery.execution.python_input import is_stream, spooled
+from refinery.execution.python_input import spooled
 from refinery.execution.resume_hint import ResumeHint
 from refinery.execution.stage_runner import BATCH, StageRunner
 from refinery.execution.stage_tasks import folder_of
 from refinery.execution.table_maker import maker_of
 from refinery.io.model import Written
+from refinery.io.python_data.kinds import in_memory
 from refinery.io.readers.read import count_rows
 from refinery.io.side_files import SideFiles
 from refinery.io.unchanged import same_files
@@ -80,11 +81,12 @@ def execute(
     """
     clock = time.perf_counter(), datetime.now(UTC)
     with ExitStack() as stack:
-        streamed = is_stream(dataset)
+        table = None if dataset is None else in_memory(dataset)
+        streamed = dataset is not None and table is None
         if streamed:
             recipe = stack.enter_context(spooled(recipe, library, dataset))
         capacity = stack.enter_context(capacity_of(recipe))
-        prepared = ready(recipe, library, None if streamed else dataset, overwrite=overwrite, capacity=capacity)
+        prepared = ready(recipe, library, table, overwrite=overwrite, capacity=capacity)
         outcome = execute_prepared(prepared, progress, extension, runner_of, clock, overwrite, held=streamed)
     return replace(outcome, notes=(*outcome.notes, *merging.merge(recipe)))
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import fsspec
 import pytest
 
@@ -320,3 +321,24 @@ def test_objects_of_others_in_a_work_dir(tmp_path: Path, bucket: str, source: st
     with pytest.raises(OutputError, match=f"{name}: has changed since a run put it there"):
         at_url(tmp_path, source, FILTERS, **keys)
     assert get(mine) == b"mine, too"
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_streams_come_from_and_kept_samples_are_read_at_urls(tmp_path: Path, bucket: str, kind: str) -> None:
+    given = [sample for sample in samples(60) if isinstance(sample, dict)]
+    keys = {"work_dir": f"{bucket}/run", "export_path": f"{bucket}/kept.{kind}"}
+    recipe = settings(tmp_path, STAGES[:3], **KEYS | keys)
+    run = refinery.run(recipe, dataset=iter(given))
+    assert [name for name in names(f"{bucket}/run") if "input" in name] == [
+        ".refinery/input.json",
+        ".refinery/input/part-000000.samples",
+    ]
+    here = refinery.run(settings(tmp_path, STAGES[:3], **KEYS), dataset=iter(given))
+    assert run.to_arrow().to_pylist() == here.to_arrow().to_pylist()
+    with duckdb.connect() as con:
+        assert run.to_duckdb(con).project("id").fetchall() == here.to_duckdb().project("id").fetchall()
+    assert {path for (path,) in rows(run, "files", "file")} == {f"{bucket}/run/.refinery/input/part-000000.samples"}
+    again = refinery.run(recipe, dataset=iter(given))
+    assert rows(again, "shards", "min(reused) > 0") == [(True,)]
+    with RowHistories(again.work_dir) as histories:
+        assert histories.of(0).row == 0

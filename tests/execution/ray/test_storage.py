@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+import refinery
 from refinery.storage.drivers import located
 from refinery.storage.open import open_store
 from tests.execution.ray.runs import assert_same, in_partitions, in_parts, local, on_ray, samples
-from tests.runs import rows, write_lines
+from tests.runs import rows, settings, write_lines
 from tests.s3 import make_bucket
 from tests.sampling import sampled
 
@@ -59,3 +61,15 @@ def test_input_and_export_on_object_storage(
     assert files == [(f"{url}/data/in.jsonl", *rest) for _, *rest in rows(one, "quarantine", "file, line, error")]
     again = on_ray(tmp_path, steps, **keys)
     assert rows(again, "shards", "min(reused)") == [(stages,)] and sorted(map(str, again.outputs)) == there
+
+
+def test_a_dataset_and_kept_samples_on_object_storage(driver: Any, tmp_path: Path) -> None:
+    table = pa.Table.from_pylist([sample for sample in samples(300) if isinstance(sample, dict)])
+    url = make_bucket("datasets")
+    recipe = settings(tmp_path, STEPS[:2], export_path=f"{url}/kept", work_dir=f"{url}/run", executor_type="ray")
+    del recipe["dataset_path"]
+    blocks = driver.data.from_arrow([table.slice(start, 50) for start in range(0, len(table), 50)])
+    run = refinery.run(recipe, dataset=blocks)
+    assert ".refinery/input/part-000000.arrow" in open_store(f"{url}/run").names()
+    one = refinery.run(settings(tmp_path, STEPS[:2]), dataset=table)
+    assert run.to_arrow() == one.to_arrow() and run.to_ray().count() == one.counts.kept
