@@ -100,6 +100,37 @@ def test_wheel_holds_the_operators_and_runs(wheel: Path, tmp_path: Path) -> None
     run_a_recipe(tmp_path / "work", tmp_path / "site")
 
 
+@pytest.mark.long
+def test_wheel_with_machine_code_compiles_nothing(checkout: Path, tmp_path: Path) -> None:
+    """The first run from a wheel that brings machine code: no kernel is compiled, and numba is not imported."""
+    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path), str(checkout)]
+    subprocess.run(command, env={**os.environ, "REFINERY_KERNELS": "generic"}, check=True, capture_output=True)
+    (found,) = tmp_path.glob("refinery-*.whl")
+    assert not found.name.endswith("-any.whl")
+    with zipfile.ZipFile(found) as archive:
+        archive.extractall(tmp_path / "site")
+    command = [sys.executable, "-c", COUNT_KERNELS]
+    cache = tmp_path / "cache"
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site"), "REFINERY_CACHE_DIR": str(cache)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["0", "missing", "[]"]
+    assert not list(cache.rglob("*.o"))
+
+
+# Calls a kernel, and prints how many declared kernels have no machine code, and which compilers were imported.
+COUNT_KERNELS = """
+import sys
+from refinery.kernels import build
+missing = sum(kernel.is_missing() for kernel in build.declared())
+from refinery import run
+recipe = dict(dataset_path="in.jsonl", export_path="out.jsonl", process=[{"whitespace_normalization_mapper": {}}])
+open("in.jsonl", "w").write('{"text": "a\\u00a0b"}\\n')
+run(recipe)
+assert open("out.jsonl").read() == '{"text": "a b"}\\n'
+print(missing, "missing", sorted({"numba"} & set(sys.modules)))
+"""
+
+
 def test_bare_checkout_runs(checkout: Path, tmp_path: Path) -> None:
     run_a_recipe(tmp_path, checkout)
 
