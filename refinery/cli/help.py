@@ -9,7 +9,7 @@ import click
 # Commands by the task that they are for.
 TASKS = {
     "Start": ("demo", "init", "check", "run"),
-    "See what a run did": ("status", "why", "report", "diff"),
+    "See what a run did": ("status", "why", "report", "diff", "tables"),
     "Choose bounds": ("analyze", "tune", "refilter"),
     "Look things up": ("ops", "assets", "sql", "schema"),
     "Housekeeping": ("gc", "stats", "completion", "version"),
@@ -41,6 +41,7 @@ EXAMPLES = {
     "init": ("refinery init docs.jsonl", "refinery init 'data/*.parquet' -o recipe.yaml"),
     "merge": ("refinery stats merge statistics merged", "refinery stats merge s3://bucket/statistics merged"),
     "status": ("refinery status outputs/web_sample", "refinery status outputs/web_sample --watch"),
+    "tables": ("refinery tables outputs/web_sample", "refinery tables outputs/web_sample --materialise -o run.duckdb"),
     "tune": ("refinery tune outputs/web_sample words_num_filter --param min_num=10..200",),
     "version": ("refinery version",),
     "why": ("refinery why 42 --run outputs/web_sample", "refinery why --run outputs/web_sample --where 'id = 42'"),
