@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -14,6 +15,8 @@ from refinery.storage.urls import scheme_of
 
 # An error of refinery for an error of a driver at a URL.
 Translation = Callable[[str, Exception], Exception]
+
+_HUB_DATASET = re.compile(r"hf://datasets/([\w.-]+/[\w.-]+)")
 
 
 def filesystem(url: str, options: dict[str, Any] | None = None) -> tuple[Any, str]:
@@ -75,7 +78,18 @@ def of_input(url: str, error: Exception) -> Exception:
     if isinstance(error, PermissionError):
         cure = "Credentials are those of the environment, as the driver looks for them"
         return DataError(f"{url}: no access ({hide(said(error))}). {cure}")
-    return DataError(f"{url}: cannot be read: {hide(said(error))}")
+    return DataError(f"{url}: cannot be read: {hide(said(error))}{_cure_of_hub(url)}")
+
+
+def _cure_of_hub(url: str) -> str:
+    """Advice for a dataset of the Hugging Face Hub that cannot be reached."""
+    found = _HUB_DATASET.match(url)
+    if found is None:
+        return ""
+    return (
+        f". A source {{type: huggingface, path: {found[1]}}} is read without the Hub from a folder of that name, or from the "
+        f"cache of Hugging Face, which `hf download {found[1]} --repo-type dataset` fills where the Hub can be reached"
+    )
 
 
 def of_store(url: str, error: Exception) -> Exception:

@@ -11,6 +11,7 @@ import pytest
 import refinery
 from refinery.errors import RecipeError
 from refinery.recipe import hub_datasets, loads
+from refinery.storage.drivers import of_input
 from tests.assets.conftest import home
 from tests.recipe.fake_library import COMPLETE
 
@@ -155,6 +156,13 @@ def test_the_driver_of_the_hub_reads_its_conversion_to_parquet(home: Path, monke
     assert sources(**of, data_files="a.jsonl") == [("hf://datasets/owner/data/a.jsonl", 1.0)]
     assert sources(**of, data_dir="x") == [("hf://datasets/owner/data/x/", 1.0)]
     assert "may have several splits. Write split: train." in problem(**of)
+
+
+def test_a_hub_that_cannot_be_reached() -> None:
+    said = str(of_input("hf://datasets/owner/data@~parquet/default/train/*.parquet", OSError("no address")))
+    assert "train/*.parquet: cannot be read: no address. A source {type: huggingface, path: owner/data} is read" in said
+    assert "`hf download owner/data --repo-type dataset`" in said
+    assert str(of_input("s3://bucket/a.jsonl", OSError("no address"))).endswith("cannot be read: no address")
 
 
 def test_what_cannot_be_followed(home: Path) -> None:
