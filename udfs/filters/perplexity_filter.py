@@ -43,15 +43,16 @@ OPERATOR = {
     "checks": "check",
     "functions": {
         "perplexity": {
-            "columns": ["VARCHAR"],
-            "constants": ["VARCHAR"],
+            "columns": ["BLOB", "VARCHAR"],
+            "constants": ["VARCHAR", "VARCHAR"],
             "returns": "DOUBLE",
             "runs": "kernel",
             "call": "perplexity",
         }
     },
     "sql": """
-        SELECT perplexity({{ feature('pieces', model=tokenizer_model) }}.joined, {{ model | lit }}) AS perplexity
+        {% set pieces = feature('numbered_pieces', model=tokenizer_model) %}
+        SELECT perplexity({{ pieces }}.numbers, {{ pieces }}.joined, {{ tokenizer_model | lit }}, {{ model | lit }}) AS perplexity
     """,
     "examples": [
         {
@@ -121,8 +122,8 @@ def check(params: dict[str, Any]) -> list[str]:
     return kenlm_file.unusable(params["model"]) + subwords.unusable(params["tokenizer_model"], "tokenizer_model")
 
 
-def perplexity(column: pa.Array, model: str | None) -> pa.Array:
-    """Perplexity of each text of pieces; NULL for NULL."""
-    from refinery.kernels.models import kenlm  # imports numba, which check() does not need
+def perplexity(numbers: pa.Array, joined: pa.Array, tokenizer: str | None, model: str | None) -> pa.Array:
+    """Perplexity of each text, given by the numbers of its pieces or by its joined pieces; NULL for NULL."""
+    from refinery.kernels.models import kenlm_pieces  # imports numba, which check() does not need
 
-    return kenlm.perplexity(column, model)
+    return kenlm_pieces.perplexity(numbers, joined, tokenizer, model)

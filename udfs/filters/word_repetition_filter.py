@@ -43,18 +43,20 @@ OPERATOR = {
             "call": "word_repetition",
         },
         "piece_repetition": {
-            "columns": ["VARCHAR", "BIGINT[]"],
-            "constants": ["BIGINT"],
+            "columns": ["BLOB", "VARCHAR", "BIGINT[]"],
+            "constants": ["VARCHAR", "BIGINT"],
             "returns": "DOUBLE",
             "runs": "kernel",
             "call": "piece_repetition",
         },
     },
     "sql": """
+        {% if tokenization %}{% set pieces = feature('numbered_pieces', model=model) %}{% endif %}
         SELECT
         {% if tokenization %}
-        {% set words = feature('piece_words', model=model) %}
-        piece_repetition({{ words }}.lower, {{ words }}.ends, {{ rep_len | lit }})
+        piece_repetition(
+            {{ pieces }}.numbers, {{ pieces }}.joined, {{ pieces }}.ends, {{ model | lit }}, {{ rep_len | lit }}
+        )
         {% else %}word_repetition({{ text }}, {{ rep_len | lit }})
         {% endif %}
         AS word_rep_ratio
@@ -88,8 +90,8 @@ def word_repetition(column: pa.Array, rep_len: int) -> pa.Array:
     return word_repetition.word_repetition(column, rep_len)
 
 
-def piece_repetition(lower: pa.Array, ends: pa.Array, rep_len: int) -> pa.Array:
-    """The repetition ratio of each text's refined pieces; NULL for NULL."""
-    from refinery.kernels.models import piece_words
+def piece_repetition(numbers: pa.Array, joined: pa.Array, ends: pa.Array, model: str | None, rep_len: int) -> pa.Array:
+    """The repetition ratio of each text's refined pieces (see the feature numbered_pieces); NULL for NULL."""
+    from refinery.kernels.models import piece_classes
 
-    return piece_words.repetition(lower, ends, rep_len)
+    return piece_classes.repetition(numbers, joined, ends, model, rep_len)

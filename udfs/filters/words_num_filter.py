@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+
 from refinery.kernels.words import subwords
 
 OPERATOR = {
@@ -30,9 +32,20 @@ OPERATOR = {
     "stats": {"num_words": {"type": "BIGINT", "doc": "Refined words of the text."}},
     "bounds": {"num_words": ["min_num", "max_num"]},
     "checks": "check",
+    "functions": {
+        "piece_word_count": {
+            "columns": ["BLOB", "VARCHAR", "BIGINT[]"],
+            "constants": ["VARCHAR"],
+            "returns": "BIGINT",
+            "runs": "kernel",
+            "call": "piece_word_count",
+        }
+    },
     "sql": """
+        {% if tokenization %}{% set pieces = feature('numbered_pieces', model=model) %}{% endif %}
         SELECT
-        {% if tokenization %}{{ feature('piece_words', model=model) }}.n
+        {% if tokenization %}
+        piece_word_count({{ pieces }}.numbers, {{ pieces }}.joined, {{ pieces }}.ends, {{ model | lit }})
         {% elif shares('words') %}{{ feature('words') }}.n
         {% else %}{{ feature('word_count') }}
         {% endif %}
@@ -50,3 +63,10 @@ OPERATOR = {
 
 
 check = subwords.check
+
+
+def piece_word_count(numbers: pa.Array, joined: pa.Array, ends: pa.Array, model: str | None) -> pa.Array:
+    """The number of refined words among each text's pieces (see the feature numbered_pieces); NULL for NULL."""
+    from refinery.kernels.models import piece_classes  # imports numba, which check() does not need
+
+    return piece_classes.count(numbers, joined, ends, model)

@@ -39,11 +39,11 @@ class Texts(NamedTuple):
 
 
 def texts(column: pa.Array | pa.ChunkedArray) -> Texts:
-    """View a `string` or `large_string` column; only the offsets are copied."""
+    """View a `string` or `large_string` column, or one of bytes; only the offsets are copied."""
     array = _whole(column) if isinstance(column, pa.ChunkedArray) else column
     rows = len(array)
     _, offsets_buffer, data_buffer = array.buffers()
-    width = np.int64 if pa.types.is_large_string(array.type) else np.int32
+    width = np.int64 if array.type in (pa.large_string(), pa.large_binary()) else np.int32
     if rows == 0 or offsets_buffer is None:
         return Texts(_NO_BYTES, np.zeros(rows + 1, np.int64), np.zeros(rows, np.bool_), array)
     offsets = np.frombuffer(offsets_buffer, width)[array.offset : array.offset + rows + 1].astype(np.int64)

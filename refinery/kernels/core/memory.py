@@ -1,13 +1,25 @@
-"""Numbers at any place of bytes, hints to fetch memory, divisions without the test for zero."""
+"""Numbers at any place of bytes, arrays that begin with a line of the cache, hints to fetch memory, divisions without the test for zero."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 from llvmlite import ir
 
 from refinery.kernels.core.blocks import address
 from refinery.kernels.core.jit import intrinsic, types
 
+LINE = 64  # bytes that a processor fetches at once
 _WORD, _HALF, _BYTE = ir.IntType(64), ir.IntType(32), ir.IntType(8)
+
+
+def aligned(count: int, kind: Any) -> np.ndarray:
+    """Zeros that begin with a line of the cache; what is never written is never allocated by the system."""
+    size = np.dtype(kind).itemsize
+    room = np.zeros(count + LINE // size, kind)
+    first = -room.ctypes.data % LINE // size
+    return room[first : first + count]
 
 
 @intrinsic
@@ -55,6 +67,18 @@ def remainder(typingctx, value, divisor):
 
     def generate(context, builder, signature, args):
         return builder.urem(*args)
+
+    return types.uint64(types.uint64, types.uint64), generate
+
+
+@intrinsic
+def high_product(typingctx, left, right):
+    """The upper 64 of the 128 bits of a product of unsigned numbers."""
+
+    def generate(context, builder, signature, args):
+        wide = ir.IntType(128)
+        product = builder.mul(*(builder.zext(number, wide) for number in args))
+        return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), _WORD)
 
     return types.uint64(types.uint64, types.uint64), generate
 

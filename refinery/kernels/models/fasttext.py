@@ -13,66 +13,18 @@ import pyarrow as pa
 
 from refinery.kernels.core.arrow import Texts, ints, of_texts, structs, texts
 from refinery.kernels.core.file_state import state_of
-from refinery.kernels.core.jit import entry, inlined, kernel
-from refinery.kernels.core.signatures import record
-from refinery.kernels.models.fasttext_file import (
-    BUCKET,
-    CODES,
-    DIM,
-    EOS_COUNTS,
-    EOS_ROW,
-    LABEL,
-    NGRAMS,
-    Model,
-    Tables,
-    read,
-)
+from refinery.kernels.core.jit import entry
+from refinery.kernels.models.fasttext_file import CODES, DIM, LABEL, Model, Tables, read
 from refinery.kernels.models.fasttext_hash import NONE
 from refinery.kernels.models.fasttext_matrix import ModelFileError, OtherModel
 from refinery.kernels.models.fasttext_scores import Scores, exponential, find_best, new_scores
-from refinery.kernels.models.fasttext_sums import add_from, add_rows
-from refinery.kernels.models.fasttext_words import (
-    COPY,
-    COUNT,
-    HASH,
-    REMEMBERED,
-    SKIPPED,
-    WITH_GRAMS,
-    Memory,
-    end_of_word,
-    entry_of,
-    first_row,
-    grams,
-    hash_of,
-    is_end_of_line,
-    is_gap,
-    new_memory,
-    pad,
-    push,
-    rows_of,
-    seen,
-)
+from refinery.kernels.models.fasttext_vector import Room, new_room, vector
+from refinery.kernels.models.fasttext_words import Memory, new_memory
 from refinery.kernels.text.lower import lowered
 
 MODELS = 4  # that stay loaded
 NOTHING, OVERFLOW = -1, -2  # in place of a label
 LARGE, COPIES = 4 << 20, 8 << 20  # bytes of rows that are more than a processor's cache holds; bytes of copies
-SPILL = 1 << 12  # rows of a word that is not remembered, at once
-EOS_HASH = 3617362777
-
-
-class Room(NamedTuple):
-    """Room of a thread for one text.
-
-    hashes: int32, of its words. padded: uint8, a word between < and >. rows: int32.
-    """
-
-    hashes: np.ndarray
-    padded: np.ndarray
-    rows: np.ndarray
-
-
-record(Room, "int32[] uint8[] int32[]")
 
 
 class Predictions(NamedTuple):
@@ -196,7 +148,15 @@ def predict(model: Model, view: Texts, k: int = 1, threshold: float = 0.0, wante
     labels, scores = np.full(rows, NOTHING, np.int32), np.zeros(rows, np.float32)
     chosen = np.full((rows, len(wanted)), np.nan, np.float32)
     memory, room_for_scores = _own(model)
-    given = view.data, view.offsets, view.valid, model.tables, memory, room_for_scores, _room(view)
+    given = (
+        view.data,
+        view.offsets,
+        view.valid,
+        model.tables,
+        memory,
+        room_for_scores,
+        new_room(int(np.diff(view.offsets).max(initial=0))),
+    )
     most = len(model.labels) if k == -1 else min(k, len(model.labels))
     predict_rows(*given, most, float(threshold), columns, labels, scores, chosen)
     if (labels == OVERFLOW).any():
@@ -213,15 +173,6 @@ def _own(model: Model) -> tuple[Memory, Scores]:
     return model.local.memory, model.local.scores
 
 
-def _room(view: Texts) -> Room:
-    longest = int(np.diff(view.offsets).max(initial=0))
-    return Room(
-        np.empty(longest // 2 + 2, np.int32),
-        np.empty(max(longest, REMEMBERED) + 2, np.uint8),
-        np.empty(SPILL, np.int32),
-    )
-
-
 @entry(
     "uint8[] int64[] bool[] Tables Memory Scores Room int64 float64 int32[] int32[] float32[] float32[,]",
     Tables,
@@ -234,7 +185,7 @@ def predict_rows(
 ):
     """Predict the labels of texts; columns: for each label the column of `wanted`, or NONE."""
     for row in range(len(valid)):
-        if not valid[row] or not _vector(data, offsets[row], offsets[row + 1], tables, memory, scores.sums, room):
+        if not valid[row] or not vector(data, offsets[row], offsets[row + 1], tables, memory, scores.sums, room):
             continue
         found = find_best(tables, scores, k, np.float32(threshold))
         if found < 0:
@@ -245,88 +196,3 @@ def predict_rows(
             column = columns[scores.labels[i]]
             if column >= 0:
                 wanted[row, column] = exponential(scores.best[i])
-
-
-@kernel
-def _vector(data, i, end, tables, memory, sums, room):
-    """Compute the mean of the rows of a text; returns whether there are any."""
-    sums[:] = 0
-    count, words = 0, 0
-    while True:
-        while i < end and is_gap(data[i]):
-            i += 1
-        start, i = i, end_of_word(data, i, end)
-        if i == start or is_end_of_line(data, start, i):
-            break
-        rows, h = _add_word(data, start, i, tables, memory, sums, room)
-        if rows != SKIPPED:
-            count += rows
-            room.hashes[words] = h
-            words += 1
-    if tables.sizes[EOS_ROW] != NONE:
-        room.rows[0] = tables.sizes[EOS_ROW]
-        add_rows(tables, sums, room.rows, 0, 1)
-        count += 1
-    if tables.sizes[EOS_COUNTS]:
-        room.hashes[words] = np.int32(EOS_HASH)
-        words += 1
-    if tables.sizes[NGRAMS] > 1:
-        count += _add_word_grams(tables, room, words, sums)
-    if count == 0:
-        return False
-    scale = np.float32(1.0 / count)
-    for j in range(len(sums)):
-        sums[j] *= scale
-    return True
-
-
-@inlined
-def _add_word(data, start, end, tables, memory, sums, room):
-    """Add the rows of a word; returns their number, or SKIPPED, and the hash of the word."""
-    if end - start > REMEMBERED:
-        h = hash_of(data, start, end)
-        return _add_long_word(data, start, end, h, tables, sums, room), np.int32(h)
-    cells, at = memory.cells, entry_of(tables, memory, room.padded, data, start, end)
-    count, copied = np.int64(cells[at + COUNT]), np.int64(cells[at + COPY])
-    if copied >= 0:
-        add_from(memory.copies, copied, tables.sizes[DIM], sums, memory.numbers, 0, count)
-    elif count > 0:
-        first = rows_of(cells, at)
-        add_rows(tables, sums, cells, first, first + count)
-        if len(memory.copies) > 0:
-            seen(tables, memory, at)
-    return count, cells[at + HASH]
-
-
-@kernel
-def _add_long_word(data, start, end, h, tables, sums, room):
-    kind, w = first_row(tables, data, start, end, h, room.rows, 0)
-    if kind == SKIPPED:
-        return SKIPPED
-    count, i, n = w, 0, end - start + 2
-    add_rows(tables, sums, room.rows, 0, w)
-    if kind != WITH_GRAMS:
-        return count
-    pad(data, start, end, room.padded)
-    while i < n:
-        i, w = grams(tables, room.padded, n, i, room.rows, 0, len(room.rows))
-        add_rows(tables, sums, room.rows, 0, w)
-        count += w
-    return count
-
-
-@kernel
-def _add_word_grams(tables, room, n, sums):
-    """Add the rows of the n-grams of words; returns their number."""
-    bucket, most = np.uint64(tables.sizes[BUCKET]), tables.sizes[NGRAMS]
-    count, w = 0, 0
-    for i in range(n):
-        h = np.uint64(np.int64(room.hashes[i]))
-        for j in range(i + 1, min(n, i + most)):
-            h = h * np.uint64(116049371) + np.uint64(np.int64(room.hashes[j]))
-            w = push(tables, np.int64(h % bucket), room.rows, w)
-        if w + most > len(room.rows) or i == n - 1:
-            add_rows(tables, sums, room.rows, 0, w)
-            count += w
-            w = 0
-    return count

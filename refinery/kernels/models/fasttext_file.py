@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from refinery.kernels.core.jit import entry
+from refinery.kernels.core.memory import aligned
 from refinery.kernels.core.signatures import record
 from refinery.kernels.models.fasttext_hash import NONE, START, empty_table, fill_buckets, fill_words, find_word, no_bits
 from refinery.kernels.models.fasttext_matrix import Dense, ModelFileError, OtherModel, Quantized, Reader
@@ -237,8 +238,10 @@ def _input(data: np.ndarray, rows: Dense | Quantized, sizes: np.ndarray) -> tupl
         sizes[ROWS_AT] = rows.at
         return data, none, none
     if rows.shape[0] * rows.shape[1] * 4 <= DECODED:
-        table = np.zeros(0, np.float32) if not rows.shape[0] else rows.decoded() * rows.row_norms()[:, None]
-        return np.ascontiguousarray(table, np.float32).reshape(-1).view(np.uint8), none, none
+        table = aligned(rows.shape[0] * rows.shape[1], np.float32)
+        if rows.shape[0]:
+            table[:] = (rows.decoded() * rows.row_norms()[:, None]).reshape(-1)
+        return table.view(np.uint8), none, none
     sizes[[CODES, CODES_AT, NORMS_AT, PART]] = rows.parts, rows.at, rows.norms_at, rows.width
     return data, rows.centroids, rows.norms
 

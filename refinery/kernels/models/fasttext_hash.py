@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from refinery.kernels.core.jit import entry, inlined, kernel
+from refinery.kernels.core.memory import prefetch
 
 START = 2166136261
 NONE = -1
@@ -74,6 +75,12 @@ def fill_buckets(pairs, slots, kept):
             slot = (slot + 1) & mask
         slots[2 * slot] = pairs[i]
         slots[2 * slot + 1] = pairs[i + 1]
+
+
+@inlined
+def expect_bucket(kept, bucket):
+    """Fetch the memory of `may_have`."""
+    prefetch(kept, (bucket >> 3) & (len(kept) - 1))
 
 
 @inlined

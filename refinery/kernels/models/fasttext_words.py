@@ -22,12 +22,22 @@ from refinery.kernels.core.blocks import (
     within,
 )
 from refinery.kernels.core.jit import inlined, kernel
+from refinery.kernels.core.memory import LINE, prefetch
 from refinery.kernels.core.signatures import record
 from refinery.kernels.core.utf8 import copy
 from refinery.kernels.models.fasttext_file import BUCKET, DIM, LONGEST, MAXN, MINN, PRUNED, ROWS_AT, WORDS
-from refinery.kernels.models.fasttext_hash import NONE, START, find_bucket, find_word, hashed, may_have
+from refinery.kernels.models.fasttext_hash import (
+    NONE,
+    START,
+    expect_bucket,
+    find_bucket,
+    find_word,
+    hashed,
+    may_have,
+)
 
-ENTRIES, CELLS = 1 << 16, 1 << 21  # room of a memory, about 9 MB
+ENTRIES, CELLS = 1 << 17, 1 << 21  # room of a memory, about 9 MB
+GROUP = 32  # words that are looked up together
 REMEMBERED = 64  # bytes of the longest word that is remembered
 MOST_ROWS = 1 + (REMEMBERED + 2) * LONGEST + LONGEST
 SKIPPED = -1  # in place of a number of rows: a label, which is no word of the text
@@ -35,6 +45,7 @@ SEEN = 3  # times that a word is seen again before its rows are copied
 # Places in an entry: a hash of its own, bytes of the word, number of its rows, place of their copy or less than 0 while it has
 # not been seen often, fastText's hash, and the bytes of the word, filled up with 0 to whole eights. The rows follow.
 SIZE, COUNT, COPY, HASH, LETTERS = 1, 2, 3, 4, 5
+MOST_CELLS = LETTERS + REMEMBERED // 4 + MOST_ROWS  # of an entry
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 gaps = lanes(lambda b, x: any_of(b, within(b, x, 0x09, 0x0D), is_byte(b, x, b" "), is_byte(b, x, b"\0")))
@@ -104,7 +115,8 @@ def _eight(data, i, end):
 
 
 @inlined
-def _mixed(data, start, end):
+def own_hash(data, start, end):
+    """Hash of a word by which it is looked up in the memory."""
     h = np.uint64(end - start)
     for i in range(start, end, 8):
         h = (h ^ _eight(data, i, end)) * _MIX
@@ -129,12 +141,25 @@ def recalled(memory, data, start, end, h):
     return NONE
 
 
-@inlined
-def entry_of(tables, memory, padded, data, start, end):
-    """Entry of a word of at most REMEMBERED bytes."""
-    h = _mixed(data, start, end)
-    at = recalled(memory, data, start, end, h)
-    return _learnt(tables, memory, padded, data, start, end, h) if at == NONE else at
+@kernel
+def find_entries(tables, memory, padded, data, n, starts, ends, entries):
+    """Replace the own hash of each of n words of at most REMEMBERED bytes by its entry."""
+    slots, used, mask = memory.slots, memory.used, len(memory.slots) - 1
+    if used[0] + GROUP > ENTRIES or used[1] + GROUP * MOST_CELLS > len(memory.cells):  # it is full
+        for i in range(len(slots)):
+            slots[i] = NONE
+        used[:] = 0
+    for k in range(n):
+        if ends[k] - starts[k] <= REMEMBERED:
+            at = max(np.int64(slots[entries[k] & mask]), np.int64(0))
+            prefetch(memory.cells, at)
+            prefetch(memory.cells, at + LINE // 4)
+    for k in range(n):
+        if ends[k] - starts[k] <= REMEMBERED:
+            at = recalled(memory, data, starts[k], ends[k], entries[k])
+            if at == NONE:
+                at = _learnt(tables, memory, padded, data, starts[k], ends[k], entries[k])
+            entries[k] = at
 
 
 @inlined
@@ -145,12 +170,8 @@ def rows_of(cells, at):
 
 @kernel
 def _learnt(tables, memory, padded, data, start, end, h):
-    """Make the entry of a new word. A full memory is emptied first."""
+    """Make the entry of a new word."""
     n, used, cells = end - start, memory.used, memory.cells
-    if used[0] == ENTRIES or used[1] + LETTERS + 16 + MOST_ROWS > len(cells):
-        for i in range(len(memory.slots)):
-            memory.slots[i] = NONE
-        used[:] = 0
     at = used[1]
     for i in range(0, n, 8):
         store_word(memory.letters, 4 * (at + LETTERS) + i, _eight(data, start + i, end))
@@ -259,8 +280,8 @@ def grams(tables, word, n, i, rows, w, room):
     Returns the first place that is left, and the new end of rows.
     """
     sizes = tables.sizes
-    bucket, least, most = sizes[BUCKET], sizes[MINN], sizes[MAXN]
-    share = 1.0 / bucket
+    bucket, least, most, pruned = sizes[BUCKET], sizes[MINN], sizes[MAXN], sizes[PRUNED] >= 0
+    share, first = 1.0 / bucket, w
     while i < n and w + most <= room:
         h, j, length = START, i, 1
         while j < n and length <= most:
@@ -270,12 +291,35 @@ def grams(tables, word, n, i, rows, w, room):
                 h = hashed(h, word[j])
                 j += 1
             if length >= least and not (length == 1 and (i == 0 or j == n)):
-                w = push(tables, _remainder(h, bucket, share), rows, w)
+                rows[w] = _remainder(h, bucket, share)
+                if pruned:
+                    expect_bucket(tables.kept, np.int64(rows[w]))
+                w += 1
             length += 1
         i += 1
         while i < n and (word[i] & 0xC0) == 0x80:
             i += 1
-    return i, w
+    return i, rows_of_buckets(tables, rows, first, w)
+
+
+@kernel
+def rows_of_buckets(tables, rows, first, last):
+    """Replace buckets by their rows, without those that the model has not; returns the new end."""
+    if tables.sizes[PRUNED] < 0:
+        for k in range(first, last):
+            rows[k] += tables.sizes[WORDS]
+        return last
+    kept = first
+    for k in range(first, last):
+        bucket = np.int64(rows[k])
+        rows[kept] = bucket
+        kept += may_have(tables.kept, bucket)
+    w = first
+    for k in range(first, kept):
+        row = find_bucket(tables.pruned, np.int64(rows[k]))
+        rows[w] = row + tables.sizes[WORDS]
+        w += row != NONE
+    return w
 
 
 @inlined

@@ -53,27 +53,44 @@ def score_rows(tables, room, data, offsets, valid, only_line_feeds, scores, leng
 @kernel
 def _score_line(tables, room, data, i, end):
     """Logarithm of the probability of a line, as the library sums it up: in float32, word by word."""
-    layout = tables.layout
-    before = layout[ORDER] - 1  # words before the group
-    room.words[before - 1] = np.uint64(layout[BEGIN])
-    room.extends[0] = _ONE
-    unigram = layout[UNIGRAMS] + layout[STRIDE] * layout[BEGIN]
-    room.backoffs[0, 0] = as_float(load_half(tables.data, unigram + 4))
-    total, state, more = np.float32(0), 1, True
+    total, state, more = np.float32(0), begin(tables, room), True
     while more:
         i, n = _read(tables, room, data, i, end)
         more = n == GROUP
-        if not more:
-            room.words[before + n] = np.uint64(layout[END])
-            n += 1
-        look_up(tables, room, n)
-        total, state = _sum(room, n, layout[ORDER], total, state)
-        for k in range(before):
-            room.words[k] = room.words[n + k]
-        for k in range(before):
-            room.backoffs[0, k] = room.backoffs[n, k]
-        room.extends[0] = room.extends[n]
+        total, state = add_group(tables, room, n, more, total, state)
     return total
+
+
+@kernel
+def begin(tables, room):
+    """Put the marker of a sentence's beginning before the first group; returns the length of the context."""
+    layout = tables.layout
+    room.words[layout[ORDER] - 2] = np.uint64(layout[BEGIN])
+    room.extends[0] = _ONE
+    unigram = layout[UNIGRAMS] + layout[STRIDE] * layout[BEGIN]
+    room.backoffs[0, 0] = as_float(load_half(tables.data, unigram + 4))
+    return 1
+
+
+@kernel
+def add_group(tables, room, n, more, total, state):
+    """Add the probabilities of a group of n words, whose numbers are in room.words, and the sentence's end unless more follow.
+
+    Returns the total, and the length of the context for the next group.
+    """
+    order = tables.layout[ORDER]
+    before = order - 1  # words before the group
+    if not more:
+        room.words[before + n] = np.uint64(tables.layout[END])
+        n += 1
+    look_up(tables, room, n)
+    total, state = _sum(room, n, order, total, state)
+    for k in range(before):
+        room.words[k] = room.words[n + k]
+    for k in range(before):
+        room.backoffs[0, k] = room.backoffs[n, k]
+    room.extends[0] = room.extends[n]
+    return total, state
 
 
 @kernel
@@ -132,7 +149,11 @@ def perplexity(column: pa.Array, model: str | None, only_line_feeds: bool = Fals
     """Perplexity of each text of pieces in double precision, rounded to one decimal; NULL for NULL. See `score`."""
     if model is None:  # constants have no value for an empty vector
         return pa.nulls(len(column), pa.float64())
-    scores, lengths = score(column, model, only_line_feeds)
+    return ints(perplexities(*score(column, model, only_line_feeds)), texts(column).valid)
+
+
+def perplexities(scores: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Perplexities of texts of these scores and lengths, 0 for a length of 0."""
     pairs = zip(scores.tolist(), lengths.tolist(), strict=True)
     found = [round(10.0 ** (-score / length), 1) if length else 0.0 for score, length in pairs]
-    return ints(np.array(found, np.float64), texts(column).valid)
+    return np.array(found, np.float64)

@@ -14,8 +14,9 @@ REST_PROBING, TRIE, QUANTIZED, COMPRESSED = 1, 2, 1, 2  # kinds from TRIE on: + 
 # Fields of `Tables.layout`. SPACE: places of a hash table, or words of a sorted list, whose hashes are shifted by SHIFT.
 KIND, ORDER, VOCABULARY, SPACE, SHIFT, UNIGRAMS, STRIDE, LAST_WORD, BEGIN, END = range(10)
 
-# Fields of `Tables.orders`: the first byte; of hash tables, the number of places and the bytes of one;
-START, PLACES, PLACE_SIZE = range(3)
+# Fields of `Tables.orders`: the first byte; of hash tables, the number of places, the bytes of one, and 2 ** 64 - 1 divided by
+# their number, as a signed number;
+START, PLACES, PLACE_SIZE, RECIPROCAL = range(4)
 # of tries, the number of entries, the bits of a word and of an entry; centres of quantized probabilities and backoffs
 # (first byte, bits); pointers to the next order (place in the entry, bits, end); offsets of compressed pointers (first
 # byte, number), and where their index begins in `Tables.offset_index`, whose items stand for 1 << INDEX_SHIFT entries.
@@ -89,7 +90,8 @@ def probing(reader: Reader, kind: int, counts: Sequence[int], multiplier: float)
     orders = []
     for number, count in enumerate(counts[1:], 2):
         size = 12 if number == len(counts) else 16 + rest
-        orders.append([reader.skip(size * places(count)), places(count), size])
+        reciprocal = np.uint64((2**64 - 1) // places(count)).astype(np.int64)
+        orders.append([reader.skip(size * places(count)), places(count), size, reciprocal])
     markers = [_hashed(reader.data, vocabulary, space, counts[0], word) for word in (_BEGIN, _END)]
     layout = [kind, len(counts), vocabulary, space, 0, unigrams, 8 + rest, counts[0], *markers]
     return Tables(reader.data, np.array(layout), np.array(orders), np.zeros(1, np.uint32), np.zeros(1, np.uint32))

@@ -66,7 +66,7 @@ def unusual(typingctx, data, i):
 
 
 @inlined
-def _kind(data, i, end):
+def kind_of(data, i, end):
     """NONE, SPACE or LINE_END for the character that begins at i, and its length if it is white space."""
     b = data[i]
     if b <= 0x20:
@@ -105,7 +105,7 @@ def next_line(data, i, end, only_line_feeds):
             continue
         stop = min(i + BLOCK, end)
         while i < stop:
-            kind, size = _kind(data, i, end)
+            kind, size = kind_of(data, i, end)
             if kind == LINE_END and (not only_line_feeds or data[i] == 0x0A):
                 pair = data[i] == 0x0D and i + 1 < end and data[i + 1] == 0x0A and not only_line_feeds
                 return i, i + size + pair, words, nul if nul >= 0 else i

@@ -6,7 +6,7 @@ import numpy as np
 
 from refinery.kernels.core.blocks import load_word
 from refinery.kernels.core.jit import inlined
-from refinery.kernels.core.memory import load_half, prefetch, quotient, remainder
+from refinery.kernels.core.memory import high_product, load_half, prefetch, quotient, remainder
 from refinery.kernels.models.kenlm_layout import (
     BITS,
     INDEX,
@@ -19,6 +19,7 @@ from refinery.kernels.models.kenlm_layout import (
     OFFSETS,
     PLACE_SIZE,
     PLACES,
+    RECIPROCAL,
     SHIFT,
     SPACE,
     START,
@@ -113,8 +114,10 @@ def find_place(data, start, places, size, key, at):
 
 @inlined
 def expect_place(data, order, key):
-    """Fetch the memory in which the search for an n-gram begins; returns its index there."""
-    at = place(key, order[PLACES])
+    """Fetch the memory in which the search for an n-gram begins; returns its index there, as of `place` without a division."""
+    places = np.uint64(order[PLACES])
+    at = np.int64(key - high_product(key, np.uint64(order[RECIPROCAL])) * places)
+    at -= order[PLACES] if at >= order[PLACES] else 0  # the quotient is at most one too low
     prefetch(data, order[START] + order[PLACE_SIZE] * at)
     return at
 

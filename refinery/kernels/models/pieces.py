@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pyarrow as pa
 
-from refinery.kernels.core.arrow import bits, ints, of_texts, structs
+from refinery.kernels.core.arrow import bits, ints, of_texts, structs, texts
 
 # Type of the column in SQL.
 PIECES = "STRUCT(n BIGINT, joined VARCHAR, ends BIGINT[])"
@@ -29,6 +29,13 @@ def of_lists(rows: Sequence[Sequence[str] | None]) -> pa.Array:
     counts = np.fromiter((len(row or ()) for row in rows), np.int64, len(rows))
     joined = of_texts([None if row is None else " ".join(row) for row in rows])
     return structs(valid, n=counts, joined=joined, ends=_lists([_ends(row or ()) for row in rows]))
+
+
+def counted(joined: pa.Array, ends: pa.Array) -> pa.Array:
+    """Joined pieces and their ends as a struct of n, joined and ends; NULL for NULL."""
+    rows = zip(joined.to_pylist(), ends.to_pylist(), strict=True)
+    counts = [0 if text is None else len(cut(text, places)) for text, places in rows]
+    return structs(texts(joined).valid, n=np.array(counts, np.int64), joined=joined, ends=ends)
 
 
 def _ends(pieces: Sequence[str]) -> np.ndarray | None:

@@ -13,7 +13,7 @@ from refinery.kernels.models.protobuf import BYTES, FOUR_BYTES, VARINT, Damaged,
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 UNIGRAM, BPE, WORD, CHAR = range(1, 5)
 SPACE_SYMBOL = "\u2581".encode()
-_LONGEST = 8000  # bytes of a piece; SentencePiece refuses longer ones
+LONGEST = 8000  # bytes of a piece; SentencePiece refuses longer ones
 _MOST_BYTES = 3_000_000  # of all pieces; the table of the kernels has 8 million units
 _LARGEST_SCORE = 1e9  # far from all logarithms of probabilities and all ranks
 _FLOAT = struct.Struct("<f")
@@ -106,7 +106,7 @@ def _judge(found: ModelFile) -> None:
         raise Unsupported("it escapes no spaces, so pieces hold them")
     seen: set[bytes] = set()
     for number, (piece, score, kind) in enumerate(found.pieces):
-        if not piece or b"\0" in piece or len(piece) >= _LONGEST or not NORMAL <= kind <= BYTE:
+        if not piece or b"\0" in piece or len(piece) >= LONGEST or not NORMAL <= kind <= BYTE:
             raise Unsupported(f"piece {number} is unusual")
         if not math.isfinite(score) or piece in seen:
             raise Unsupported(f"piece {number} has no finite score, or is there twice")

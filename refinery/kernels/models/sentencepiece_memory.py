@@ -13,15 +13,16 @@ import numpy as np
 
 from refinery.kernels.core.blocks import load_word, store_word
 from refinery.kernels.core.jit import inlined, kernel
+from refinery.kernels.core.memory import aligned
 from refinery.kernels.models.double_array import child, is_child, value_of
 
-SLOTS = 1 << 15
-# Columns of an entry: three words with the bytes of a word; its length, the number of its pieces and their ends; margin;
-# two numbers of pieces in each.
+SLOTS = 1 << 16
+# Columns of an entry: three words with the bytes of a word; its length and the number of its pieces; margin; two numbers
+# of pieces in each.
 KEY, FORM, MARGIN, NUMBERS = 0, 3, 4, 5
 COLUMNS = 8
 LONGEST, MOST_PIECES = 24, 6
-SPARE = 40  # bytes behind a word and behind the output that may be touched
+SPARE = 40  # bytes behind a word that may be read
 
 _FACTOR = np.int64(-7046029254386353131)
 _SCALE, _WIDEST = 1 << 20, 1e6  # a margin is kept in such parts of 1, and not above this
@@ -32,7 +33,7 @@ _UNIT = 1.25e-7  # more than the last place of 1 in float32
 
 def new_memory() -> tuple[np.ndarray, np.ndarray]:
     """A memory without words, and one of words that were seen last: a word is kept when it comes twice."""
-    return np.zeros((SLOTS, COLUMNS), np.int64), np.zeros(SLOTS, np.int64)
+    return aligned(SLOTS * COLUMNS, np.int64).reshape(SLOTS, COLUMNS), np.zeros(SLOTS, np.int64)
 
 
 @inlined
@@ -81,24 +82,14 @@ def is_safe(memory, slot, total, size, largest):
 
 
 @inlined
-def write(text, start, memory, slot, scores, total, count, out, w):
-    """Write the pieces of a remembered word; returns the total, the number of pieces, and the position after them."""
-    form = memory[slot, FORM]
-    pieces, at = (form >> 8) & 0xFF, start
-    for piece in range(pieces):
-        end = start + ((form >> (16 + 8 * piece)) & 0xFF)
-        out[w] = 0x20
-        w += count > 0
-        count += 1
-        k = at
-        while k < end:
-            store_word(out, w + k - at, load_word(text, k))
-            k += 8
-        w += end - at
-        at = end
-        number = (memory[slot, NUMBERS + (piece >> 1)] >> (32 * (piece & 1))) & 0xFFFFFFFF
-        total = total + scores[number]
-    return total, count, w
+def write(memory, slot, scores, total, out, w):
+    """Write the numbers of a remembered word's pieces; returns the total and the position after them."""
+    count = memory[slot, FORM] >> 8
+    for column in range(MOST_PIECES // 2):
+        store_word(out, w + 2 * column, np.uint64(memory[slot, NUMBERS + column]))
+    for piece in range(w, w + count):
+        total += scores[out[piece]]
+    return total, w + count
 
 
 @kernel
@@ -110,7 +101,6 @@ def remember(memory, slot, first, second, third, size, ends, found, pieces, unkn
     for piece in range(pieces):
         if found[ends[piece]] == unknown:
             return
-        form |= np.int64(ends[piece]) << (16 + 8 * piece)
     for column in range(NUMBERS, COLUMNS):
         memory[slot, column] = 0
     for piece in range(pieces):

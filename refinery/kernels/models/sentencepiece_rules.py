@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from refinery.kernels.core.blocks import BLOCK, copy_block, first_set, lanes, within
 from refinery.kernels.core.file_state import state_of
 from refinery.kernels.core.jit import inlined, kernel
 from refinery.kernels.core.signatures import record
@@ -22,7 +23,7 @@ REPLACEMENT = "\ufffd".encode()
 _IS_VALUE, _LABEL, _HAS_VALUE = 1 << 31, 1 << 31 | 0xFF, 1 << 8
 # Rules (or symbols of the user) that begin alike: the library considers so many.
 _MOST_RULES, _MOST_SYMBOLS = 32, 64
-DUMMY_PREFIX, REMOVE_EXTRA, ESCAPE, SUFFIX, HAS_RULES, HAS_SYMBOLS = range(6)
+DUMMY_PREFIX, REMOVE_EXTRA, ESCAPE, SUFFIX, HAS_RULES, HAS_SYMBOLS, PLAIN = range(7)
 
 
 class Rules(NamedTuple):
@@ -30,7 +31,7 @@ class Rules(NamedTuple):
 
     units: trie of the rules, as in the file. replacements: texts, each with a NUL behind it. plain: flags of ASCII
     characters to which no rule applies before another one. symbols: trie of the user's symbols, which no rule changes; one unit without any.
-    options: by the constants above. replaced: where U+FFFD is in the replacements.
+    options: by the constants above; PLAIN: all printable ASCII characters but the space are plain. replaced: where U+FFFD is in the replacements.
     """
 
     units: np.ndarray
@@ -67,6 +68,7 @@ def rules_of(model: ModelFile) -> Rules:
     options += [len(model.charsmap) > 0, len(symbols) > 0]
     plain = _plain(units) if model.charsmap else np.ones(128, np.uint8)
     plain[[symbol[0] for symbol in symbols if symbol[0] < 128]] = 0
+    options.append(bool(plain[0x21:0x7F].all()))
     data = np.frombuffer(texts + REPLACEMENT + b"\0", np.uint8)
     trie = built(symbols, list(range(len(symbols)))) if symbols else np.zeros(1, np.int64)
     return Rules(units, data, plain, trie, np.array(options, np.int64), np.array([len(texts)], np.int64))
@@ -123,6 +125,9 @@ def _plain(units: np.ndarray) -> np.ndarray:
     return plain
 
 
+_printable = lanes(lambda builder, block: within(builder, block, 0x21, 0x7E))
+
+
 @kernel
 def normalize(data, start, end, rules, out):
     """Write the normalized text data[start:end] to `out`; returns its length, -1 if `out` is too small."""
@@ -141,10 +146,19 @@ def normalize(data, start, end, rules, out):
         return -1
     if options[DUMMY_PREFIX] and not options[SUFFIX]:
         w = _space(out, w, escapes)
-    after_space = trims
+    after_space, plain_runs = trims, options[PLAIN] != 0
     while i < end:
         if w + 8 > len(out):
             return -1
+        if plain_runs and i + BLOCK <= len(data) and w + BLOCK + 8 <= len(out):
+            n = min(first_set(~_printable(data, i)), end - i)
+            n -= n > 0 and i + n < end and data[min(i + n, end - 1)] >= 0x80  # a rule may begin with the last character
+            if n > 0:
+                copy_block(data, i, out, w)
+                i += n
+                w += n
+                after_space = False
+                continue
         byte = data[i]
         if byte < 0x80 and plain[byte] and (i + 1 >= end or data[i + 1] < 0x80):
             i += 1

@@ -24,15 +24,14 @@ def best_path(text, start, end, total, trie, scores, unknown, totals, origins, f
     """
     size = end - start
     for k in range(1, size + 1):
-        origins[k] = -1
+        totals[k] = -np.inf
     totals[0] = total
     at, frontier = 0, 0
     while at < size:
         here = totals[at]
         if here < -THRESHOLD or here > THRESHOLD:
             for k in range(at, frontier + 1):
-                if k == at or origins[k] >= 0:
-                    totals[k] -= here
+                totals[k] -= here
             totals[at] = np.float32(0)
             here = np.float32(0)
         lead = text[start + at]
@@ -60,7 +59,7 @@ def best_path(text, start, end, total, trie, scores, unknown, totals, origins, f
 @inlined
 def _offer(place, total, origin, number, totals, origins, found):
     """Take a candidate for the best path to a place."""
-    if origins[place] < 0 or total > totals[place]:
+    if total > totals[place]:
         totals[place] = total
         origins[place] = origin
         found[place] = number

@@ -65,9 +65,7 @@ def most_words(data, offsets, valid):
 def _repetition(
     data, offsets, valid, n, kinds, lower, code_points, words, starts, prefixes, slots, ratios, state
 ):  # fmt: skip
-    power = np.uint64(1)
-    for _ in range(min(n, len(starts))):
-        power *= np.uint64(BASE)
+    power = power_of(min(n, len(starts)))
     for row in range(len(valid)):
         if not valid[row]:
             continue
@@ -77,10 +75,25 @@ def _repetition(
         elif count >= n:
             starts[count] = end + 1
             _hash_words(words, starts, count, prefixes)
-            grams = count - n + 1
-            for i in range(grams):
-                prefixes[i] = prefixes[i + n] - prefixes[i] * power
-            ratios[row] = _repeated(words, grams, n, prefixes, starts, slots) / grams
+            ratios[row] = repeated_share(words, count, n, power, prefixes, starts, slots)
+
+
+@kernel
+def power_of(n):
+    """The factor by which n words move the hash of the words before them."""
+    power = np.uint64(1)
+    for _ in range(n):
+        power *= np.uint64(BASE)
+    return power
+
+
+@kernel
+def repeated_share(data, count, n, power, prefixes, starts, slots):
+    """Share of the n-grams of `count` words that occur more than once. prefixes: the hash before each word, and of all."""
+    grams = count - n + 1
+    for i in range(grams):
+        prefixes[i] = prefixes[i + n] - prefixes[i] * power
+    return _repeated(data, grams, n, prefixes, starts, slots) / grams
 
 
 @inlined

@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from refinery.kernels.models import piece_words
-from refinery.kernels.models.pieces import PIECES, cut, of_lists
+from refinery.kernels.models.pieces import cut, of_lists
 from refinery.kernels.words import subwords
-from refinery.operators import Library
 from tests.examples import share_of
 
 NASTY = "aABbΣσς1.-▁\n\tİßØπé数🎉\u2028"
@@ -74,8 +73,3 @@ def test_listed(rows: list[list[str] | None], sizes: tuple[int, ...], join: str)
     words = refined(rows)
     share = piece_words.listed_share(words.field("lower"), words.field("ends"), folder, "stopwords", "en", sizes, join)
     assert share.to_pylist() == [None if row is None else ratio(row) for row in rows]
-
-
-def test_type_in_sql() -> None:
-    functions = Library().features["pieces"].functions
-    assert {function.returns for function in functions} == {PIECES}
