@@ -97,6 +97,8 @@ def new_scratch(room: int, is_bpe: bool, memory: np.ndarray, seen: np.ndarray) -
 @kernel
 def encode_text(size, pieces, symbols, scratch, out, w):
     """Write the numbers of the pieces of the normalized text; returns the position after them."""
+    if size == 0:
+        return w
     text, words, keys, options, scores = scratch.text, scratch.words, scratch.keys, pieces.options, pieces.scores
     memory, splits, is_bpe = scratch.memory, options[SPLITS] != 0, options[IS_BPE] != 0
     count = _word_starts(text, size, words) if splits else 1
