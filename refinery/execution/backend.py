@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from refinery.dedup.barrier import DedupInput, DedupResult
 from refinery.execution.export_sink import ExportSink
 from refinery.io.model import Shard
+from refinery.monitoring.watch import RunMonitor
 from refinery.planning.plan import CompiledStage, Plan
 from refinery.recipe.executors import EXECUTORS
 from refinery.results.stage_result import StageResult
@@ -23,6 +24,9 @@ class Backend(Protocol):
     @property
     def spill(self) -> str:
         """Folder for DuckDB to spill to; known once the backend is open."""
+
+    def watched(self, monitor: RunMonitor) -> None:
+        """Tell the monitor of a run what happens on other machines; called before `start`, or never."""
 
     def open(self) -> None:
         """Get ready. Raises OperatorError where that is impossible."""

@@ -13,6 +13,7 @@ from refinery.dedup.barrier import DedupInput, DedupResult, find_duplicates
 from refinery.errors import OperatorError
 from refinery.execution.export_sink import ExportSink, FileExport, NoExport
 from refinery.io.model import Shard
+from refinery.monitoring.watch import RunMonitor
 from refinery.operators.resources import StageResources, of_steps
 from refinery.planning.plan import CompiledStage, Plan
 from refinery.results.stage_result import StageResult
@@ -36,6 +37,9 @@ class LocalBackend:
         self.spill = recipe.temp_dir or str(store.scratch() / "spill")
         marker = Workplace.of(recipe.work_dir).run_dir.running
         self._choice = BackendChoice(recipe, prepared.workers, self.spill, store.scratch, marker)
+
+    def watched(self, monitor: RunMonitor) -> None:
+        """Do nothing: the monitor measures this machine by itself."""
 
     def open(self) -> None:
         """Add a note if the last run by threads has crashed."""

@@ -79,11 +79,11 @@ def _handler(path: Path, formatter: logging.Formatter) -> logging.Handler:
     handler = logging.FileHandler(path, mode="a", encoding="utf-8", errors="backslashreplace")
     handler.setFormatter(formatter)
     handler.setLevel(logging.INFO)
-    handler.addFilter(_is_worth_it)
+    handler.addFilter(is_worth_it)
     return handler
 
 
-def _is_worth_it(record: logging.LogRecord) -> bool:
+def is_worth_it(record: logging.LogRecord) -> bool:
     """Return whether to log a record: all of refinery and of user operators, only warnings of installed libraries."""
     return record.levelno >= logging.WARNING or "site-packages" not in record.pathname
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import threading
@@ -19,6 +20,7 @@ from refinery.common.redaction import hide
 from refinery.kernels.core.arrow import of_rows
 from refinery.monitoring import state
 from refinery.monitoring.log import event
+from refinery.monitoring.nodes import WorkerReports, log_records, stragglers
 from refinery.storage.run_folder import RunDir
 
 # Seconds between two measurements.
@@ -40,6 +42,7 @@ MONITOR = pa.schema(
         ("disk_free", pa.int64()),
         ("rows_per_second", pa.float64()),
         ("bytes_per_second", pa.float64()),
+        ("node", pa.string()),
     ]
 )
 
@@ -78,8 +81,11 @@ class RunMonitor:
         explain: gives the error that the user reads in place of the one that ends the run.
         """
         self._explain = explain
+        # Takes reports and log records of workers on other machines; None without any.
+        self.remote: Callable[[], tuple[list[dict[str, Any]], list[dict[str, Any]]]] | None = None
+        self._reports, self._finished = WorkerReports(), list[float]()  # finished: seconds of the stage's shards
         self._path, self._about, self._detail, self._say = run_dir.status, about, detail, show
-        self._root = str(run_dir.root)
+        self._root, self._host = str(run_dir.root), socket.gethostname()
         self.far = RunProgress(stages=stages, total=total)
         self._began, self._started = datetime.now(UTC), time.monotonic()
         self._rows: list[dict[str, Any]] = []
@@ -88,7 +94,7 @@ class RunMonitor:
         self._quarantine: Callable[[], dict[str, Any] | None] | None = None
         self._last_quarantined: dict[str, Any] | None = None
         self._lock, self._end = threading.Lock(), threading.Event()
-        self._looked = self._started
+        self._looked = self._heard = self._started
         self._sampler: Any = None
         self._thread = threading.Thread(target=self._look_on, name="watch", daemon=True)
 
@@ -120,6 +126,7 @@ class RunMonitor:
         self._measure()
         far = self.far
         far.stage, far.phase, far.shards, far.of = stage, phase, 0, len(shards)
+        self._finished = []
         event("stage", f"stage {stage}: {phase}" if stage else phase, stage=stage, phase=phase, shards=len(shards))
 
     def done(self, result: Any, size: int, quarantine: Callable[[], dict[str, Any] | None]) -> None:
@@ -130,6 +137,7 @@ class RunMonitor:
             far.rows += result.rows if far.stage <= 1 else 0
             far.since = [far.since[0] + result.rows, far.since[1] + size]
             far.quarantined += result.quarantined
+            self._finished.append(sum(result.seconds.values()))
             self._quarantine = quarantine if result.quarantined else self._quarantine
         counted = {"rows": result.rows, "kept": result.kept, "quarantined": result.quarantined, "bytes": result.bytes}
         counted |= {"seconds": round(sum(result.seconds.values()), 3), "reused": result.reused}
@@ -140,8 +148,14 @@ class RunMonitor:
             what = f"shard {result.shard}: {result.quarantined} rows quarantined"
             event("quarantine", what, 30, shard=result.shard, rows=result.quarantined)
 
+    def retried(self, shard: int, why: str) -> None:
+        """Record that a shard runs again."""
+        self._reports.retries += 1
+        event("retry", f"shard {shard} runs again: {why}", logging.WARNING, shard=shard, reason=why)
+
     def table(self) -> pa.Table:
         """Table of all measurements so far."""
+        self._hear()
         self._measure()
         with self._lock:
             return of_rows(self._rows, MONITOR)
@@ -150,10 +164,31 @@ class RunMonitor:
 
     def _look_on(self) -> None:
         while not self._end.wait(EVERY if self._sampler else 0):
+            self._hear()
             self._measure(first=True)
             self._write(state.RUNNING)
             if self._say is not None:
                 self._say(self.line())
+
+    def _hear(self) -> None:
+        """Take the reports and log records of workers on other machines."""
+        take = self.remote
+        if take is None:
+            return
+        reports, records = take()
+        log_records(records)
+        with self._lock:
+            now = time.monotonic()
+            elapsed, self._heard = max(now - self._heard, 1e-3), now
+            self._reports.take(reports)
+            common = {
+                "elapsed": round(now - self._started, 3),
+                "stage": self.far.stage or None,
+                "phase": self.far.phase,
+            }
+            self._rows += [common | _reported("node", None, node, elapsed) for node in self._reports.by_node()]
+            for use in self._reports.workers() if self._detail else ():
+                self._rows.append(common | _reported(f"process {use['pid']}", use["pid"], use, elapsed))
 
     def _measure(self, first: bool = False) -> None:
         """Measure the machine; only the thread creates the sampler, which is slow."""
@@ -176,13 +211,24 @@ class RunMonitor:
             of_all = {"gpu": gpu, "gpu_memory": gpu_memory, "disk_free": sampling.free(self._root)}
             of_all |= {"rows_per_second": rows / elapsed, "bytes_per_second": size / elapsed}
             for use in found if self._detail else found[:1]:
-                self._rows.append(common | _measured(use) | (of_all if use is whole else {}))
+                row = common | _measured(use) | (of_all if use is whole else {})
+                self._rows.append(row | {"node": self._host})
 
     # Output
 
     def line(self) -> str:
         """`1.9 cores, 812.4 MB`, of all processes together."""
         return f"{self._cpu:.1f} cores, {of_bytes(self._memory)}"
+
+    def _cluster(self) -> dict[str, Any]:
+        """Fields of the state on machines of a cluster; none for a run on this machine."""
+        if self.remote is None:
+            return {}
+        with self._lock:
+            running = self._reports.running()
+            nodes = [{name: _rounded(value) for name, value in node.items()} for node in self._reports.by_node()]
+            slow = stragglers(running, self._finished)
+            return {"nodes": nodes, "running": running, "stragglers": slow, "retries": self._reports.retries}
 
     def _write(self, how: str, what: str = "") -> None:
         with self._lock:
@@ -209,11 +255,20 @@ class RunMonitor:
             "memory": self._memory,
             "peak_memory": self.peak,
             "workers": self._workers,
+            **self._cluster(),
             "quarantined": far.quarantined,
             "last_quarantined": self._last_quarantined,
             **({"error": hide(what)} if what else {}),
         }
         state.write(self._path, found)
+
+
+def _reported(worker: str, pid: int | None, use: dict[str, Any], elapsed: float) -> dict[str, Any]:
+    """Measured values of a machine, or of a process of one. elapsed: seconds since the reports before."""
+    same = ("node", "cpu", "memory", "gpu", "gpu_memory", "disk_free")
+    found = {"worker": worker, "pid": pid} | {name: use[name] for name in same}
+    found |= {"read_per_second": use["read"], "written_per_second": use["written"]}
+    return found | {f"{name}_per_second": use[name] / elapsed for name in ("rows", "bytes")}
 
 
 def _worker(use: Any) -> dict[str, Any]:
@@ -223,6 +278,10 @@ def _worker(use: Any) -> dict[str, Any]:
 def _measured(use: Any) -> dict[str, Any]:
     found = {"worker": use.worker, "pid": use.pid, "cpu": use.cpu, "memory": use.memory}
     return found | {"read_per_second": use.read, "written_per_second": use.written}
+
+
+def _rounded(value: Any) -> Any:
+    return round(value, 2) if isinstance(value, float) else value
 
 
 def _is_interrupted(error: BaseException) -> bool:

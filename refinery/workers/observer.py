@@ -20,6 +20,9 @@ class WorkerObserver(Protocol):
     def ended(self) -> None:
         """Note that the statement has ended well."""
 
+    def passed(self, rows: int, size: int) -> None:
+        """Note that a batch of a shard is done. size: its bytes."""
+
 
 class SilentObserver:
     """The observer of workers that nobody watches."""
@@ -32,4 +35,7 @@ class SilentObserver:
         """Do nothing."""
 
     def ended(self) -> None:
+        """Do nothing."""
+
+    def passed(self, rows: int, size: int) -> None:
         """Do nothing."""

@@ -64,9 +64,10 @@ class Worker:
         observer: WorkerObserver | None = None,
     ) -> None:
         self.program = program
+        self._observer = observer or SilentObserver()
         self._beside = SideFiles(program.beside)
         keep_in(temporary)
-        self.connection = ProgramConnection(program, memory_limit, temporary, threads, observer or SilentObserver())
+        self.connection = ProgramConnection(program, memory_limit, temporary, threads, self._observer)
         self._computed = ComputedFacts(self.connection)
         self._facts = facts(self._computed)
 
@@ -170,6 +171,7 @@ class Worker:
             output.bad += found.bad
             done = found.rows
         keep, alive = output.add(batch, done)
+        self._observer.passed(len(batch), batch.table.nbytes)
         if output.task.write:
             self._write(writer, batch, keep, alive, output.task.add_suffix)
 

@@ -12,6 +12,8 @@ import click
 from refinery.common.numbers import number, rate, size
 from refinery.common.paths import shorter
 
+# Shards that are listed.
+_SHOWN = 8
 _ENDED = {
     "failed": "ended with an error",
     "interrupted": "was interrupted",
@@ -45,10 +47,29 @@ def _running(found: dict[str, Any], folder: str) -> list[str]:
     for worker in found["workers"]:
         memory = "" if worker["memory"] is None else f", {size(worker['memory'])}"
         lines.append(f"         {worker['worker']}: {worker['cpu']:.1f} cores{memory}")
+    lines += _cluster(found)
     silent = (datetime.now(UTC) - datetime.fromisoformat(found["updated"])).total_seconds()
     if silent > 15:
         lines.append(f"silent   nothing was heard of it for {_span(silent)}")
     return lines + _quarantined(found)
+
+
+def _cluster(found: dict[str, Any]) -> list[str]:
+    """Machines of a cluster, the shards that run, those that take long, and the number of shards that ran again."""
+    lines = []
+    for number_, node in enumerate(found.get("nodes", ())):
+        gpu = "" if node["gpu"] is None else f", {node['gpu']:.1f} GPUs"
+        uses = f"{node['cpu']:.1f} cores, {size(node['memory'] or 0)}{gpu}, {number(node['workers'])} workers"
+        lines.append(f"{'' if number_ else 'nodes':<9}{node['node']}: {uses}")
+    if running := found.get("running"):
+        shown = ", ".join(f"{shard['shard']} ({_span(shard['seconds'])})" for shard in running[:_SHOWN])
+        lines.append(f"runs     shards {shown}{' and more' if len(running) > _SHOWN else ''}")
+    for shard in found.get("stragglers", ())[:_SHOWN]:
+        usual = f"others take {_span(shard['usual'])}"
+        lines.append(f"slow     shard {shard['shard']} on {shard['node']}: {_span(shard['seconds'])}, {usual}")
+    if found.get("retries"):
+        lines.append(f"again    {number(found['retries'])} shards ran again")
+    return lines
 
 
 def _finished(found: dict[str, Any], folder: str) -> list[str]:

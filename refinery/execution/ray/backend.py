@@ -19,10 +19,12 @@ from refinery.execution.ray.environment import described
 from refinery.execution.ray.export_sink import ClusterExport
 from refinery.execution.ray.map import every
 from refinery.execution.ray.placing import ShardPlaces
+from refinery.execution.ray.reporting import BoardClient
 from refinery.execution.ray.resources import TaskResources, of_stage
 from refinery.execution.ray.runner import AHEAD, RayRunner
 from refinery.execution.stage_tasks import folder_of
 from refinery.io.model import Shard
+from refinery.monitoring.watch import RunMonitor
 from refinery.planning.plan import CompiledStage, Plan
 from refinery.results.stage_result import StageResult
 from refinery.storage.store import Store
@@ -38,6 +40,12 @@ class RayBackend:
         self._prepared, self._store = prepared, store
         self._membership = ExitStack()
         self._joined: ClusterConnection | None = None
+        self._monitor: RunMonitor | None = None
+        self._board: BoardClient | None = None
+
+    def watched(self, monitor: RunMonitor) -> None:
+        """Let workers report to the monitor."""
+        self._monitor = monitor
 
     def open(self) -> None:
         """Join the cluster. Raises OperatorError if there is none."""
@@ -60,6 +68,9 @@ class RayBackend:
 
     def start(self) -> None:
         """Check that the cluster has the resources of all stages, before the first one."""
+        if self._monitor is not None:
+            self._board = BoardClient(self.cluster.ray)
+            self._monitor.remote = self._board.take
         for stage in self._prepared.stages:
             of_stage(stage.all_steps, self._prepared.library.operators, self._each).check(self.cluster.machines())
 
@@ -81,7 +92,9 @@ class RayBackend:
         names = list(dict.fromkeys(step.name for step in steps)) or ["shards"]
         options = recipe.row_timeout, self._spool, around, f"stage {stage.stage.number}: {', '.join(names)}"
         places = ShardPlaces(self.cluster.ray.nodes(), recipe.work_dir, wants.cores, AHEAD)
-        return RayRunner(self.cluster, stage.program, wants, self._memory, self.spill, *options, places)
+        board = self._board.actor if self._board is not None else None
+        retried = self._monitor.retried if self._monitor is not None else None
+        return RayRunner(self.cluster, stage.program, wants, self._memory, self.spill, *options, places, board, retried)
 
     def find(self, given: DedupInput, done: StageResult) -> DedupResult:
         """Find duplicates with tasks, which read the files of match keys from the store."""
@@ -106,7 +119,11 @@ class RayBackend:
         return ClusterExport(self._prepared, self._store, lambda: self.cluster)
 
     def close(self) -> None:
-        """Leave the cluster."""
+        """End the reports, and leave the cluster."""
+        if self._monitor is not None:
+            self._monitor.remote = None
+        if self._board is not None:
+            self._board.close()
         self._membership.close()
 
     def _spool(self, table: pa.Table) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from refinery.errors import OperatorError
+from refinery.execution.ray.cleaner import cleaned_after
 from refinery.execution.ray.temporary import temporary
 from refinery.planning.shard_cut import Capacity
 from refinery.recipe import Recipe
@@ -48,7 +49,8 @@ def joined(address: str, work_dir: str, cores: int) -> Iterator[ClusterConnectio
     if ours:
         _join(ray, address, cores)
     try:
-        with temporary(work_dir, ray.get_runtime_context().get_job_id()) as folder:
+        outlives = cleaned_after if address != "local" else _not_cleaned  # a cluster of this run ends with it
+        with temporary(work_dir, ray.get_runtime_context().get_job_id()) as folder, outlives(ray, folder):
             yield ClusterConnection(ray, folder)
     finally:
         if ours:
@@ -74,6 +76,11 @@ def measured(recipe: Recipe, workers: int) -> Iterator[Capacity]:
     finally:
         if ours:
             ray.shutdown()
+
+
+@contextmanager
+def _not_cleaned(ray: Any, folder: Path) -> Iterator[None]:
+    yield
 
 
 def _imported() -> Any:

@@ -54,13 +54,16 @@ class RayRunner:
         described: str = "",
         name: str = "shards",
         places: ShardPlaces | None = None,
+        board: Any = None,
+        retried: Callable[[int, str], None] | None = None,
     ) -> None:
         """wants, memory: of each task and its DuckDB. spill: folder for DuckDB to spill to. timeout: of a row.
 
         spool: returns a file of a table in memory; without it, each shard is sent with its table. described:
         requirements of every machine, see `environment`. name: of the tasks in Ray's dashboard. places: nodes that hold the
-        bytes of shards.
+        bytes of shards. board: the actor that tasks report to. retried: hears of a shard that runs again, and why.
         """
+        self._board, self._retried = board, retried
         self._places = places
         self.name = name
         self._cluster, self._ray, self._wants = cluster, cluster.ray, wants
@@ -94,6 +97,7 @@ class RayRunner:
                     job = running.pop(reference)
                     result = self._result(job, reference)
                     if result is None:
+                        self._note_retry(job)
                         waiting.appendleft(job)
                         continue
                     found[job.at] = result
@@ -127,6 +131,12 @@ class RayRunner:
             self._smaller(job, str(error))
             return None
 
+    def _note_retry(self, job: _Job) -> None:
+        if self._retried is not None:
+            causes = {"processes died": job.crashes, "machines were lost": job.losses, "memory ran out": job.smaller}
+            why = ", ".join(f"{cause} {count} times" for cause, count in causes.items() if count)
+            self._retried(job.shard.index, why)
+
     def _smaller(self, job: _Job, reason: str) -> None:
         job.smaller += 1
         if job.smaller > _SMALLER:
@@ -146,7 +156,7 @@ class RayRunner:
     def arguments(self, job: _Job, shard: str, task: str) -> tuple[Any, ...]:
         """Arguments for `tasks.run_shard`."""
         work = self._around, self._program, self._limits, shard, stamps(job.shard), task
-        return *work, _DIVIDED**job.smaller, job.crashes > 0, self._timeout, self._kernels
+        return *work, _DIVIDED**job.smaller, job.crashes > 0, self._timeout, self._kernels, self._board
 
 
 class _Tasks:

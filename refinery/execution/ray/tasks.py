@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from refinery.errors import RefineryError
 from refinery.execution.ray.environment import Stamp, check, check_files, standing_in
+from refinery.execution.ray.reporting import COUNTED, reporting
 from refinery.io.model import Shard
 from refinery.kernels.core.machine_code import adopt
 from refinery.storage.open import open_store
@@ -49,12 +50,14 @@ def run_shard(
     careful: bool,
     timeout: float | None,
     kernels: Mapping[str, bytes],
+    board: Any = None,
 ) -> str:
     """Run one shard; see `Worker.run`. limits: a name for the program, memory, the folder to spill to.
 
     seen: the shard's files as the driver sees them. share: divisor of the batch size, after memory has run out. careful:
     run in a process of its own, so that only the row is lost that ends the process or takes more than `timeout` seconds.
-    kernels: machine code of the driver, so that this machine need not compile.
+    kernels: machine code of the driver, so that this machine need not compile. board: the actor
+    that gets reports, see `reporting`.
     Returns the text of `answered`.
     """
     given = from_json(task)
@@ -69,7 +72,8 @@ def run_shard(
         return run(around, program, limits, from_json(shard), smaller)
 
     try:
-        with standing_in(around[0]):
+        what = given.folder, from_json(shard).index, limits[2]
+        with standing_in(around[0]), reporting(board, *what):
             return answered(work)
     finally:
         forget(given.store)
@@ -118,7 +122,7 @@ def _worker(around: Around, program: str, limits: Limits) -> Worker:
             expendable()
         _kept = None
         _, memory, spill = limits
-        _kept = (around, limits), Worker(from_json(program), memory, spill)
+        _kept = (around, limits), Worker(from_json(program), memory, spill, observer=COUNTED)
     return _kept[1]
 
 
