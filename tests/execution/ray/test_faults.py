@@ -139,6 +139,7 @@ def scripted(ray: Any, *script: Any) -> tuple[RayRunner, Scripted]:
     """A runner without a cluster."""
     runner, place = RayRunner.__new__(RayRunner), Scripted(*script)
     runner.__dict__.update(_ray=_Waiting(ray), _place=place, _wants=_Anything(), _cluster=_Anything(), _spool=None)
+    runner._retried = None
     return runner, place
 
 
