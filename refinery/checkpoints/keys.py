@@ -52,7 +52,7 @@ def shard_key(program: str, task: Task, shard: Shard, before: ShardResult | None
     asked = canonical(task, _plain)
     if shard.part is None or before is None:
         return key_of([program, asked, how_cut(shard)])
-    return key_of([program, asked, shard.index, before.key, _digest(shard.part.picked), _units(shard, task)])
+    return key_of([program, asked, shard.index, before.key, _digest(shard.part.removed), _units(shard, task)])
 
 
 def barrier_key(planned: CompiledStage, library: Library, results: Sequence[ShardResult], more: Any) -> str:
@@ -92,7 +92,10 @@ def _without_paths(program: Program, assets: dict[str, str]) -> str:
     return json.dumps([(kind, assets.get(text, text) if kind == "STRING" else text) for kind, text in tokens])
 
 
-def _digest(numbers: np.ndarray) -> str:
+def _digest(numbers: np.ndarray | None) -> str:
+    """Digest of the numbers of the samples that a deduplicator has removed from what the stage before has left."""
+    if numbers is None:
+        raise ValueError("a part without a list of removed samples has no key")
     digest = kernels.core.digest.Digest()
     digest.update(np.ascontiguousarray(numbers))
     return digest.hexdigest()

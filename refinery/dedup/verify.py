@@ -106,8 +106,4 @@ def _job(shard: Shard, task: Task) -> Callable[[Worker], object]:
 
 def _restricted(shard: Shard, numbers: np.ndarray) -> Shard:
     """The shard reduced to some samples, by their numbers in it."""
-    part = shard.part or Part(None, numbers)
-    if part.source is None:
-        return replace(shard, part=replace(part, picked=numbers))
-    assert part.numbers is not None
-    return replace(shard, part=replace(part, picked=np.flatnonzero(np.isin(part.numbers, numbers))))
+    return replace(shard, part=replace(shard.part or Part(None), only=numbers))

@@ -72,21 +72,17 @@ def left_of(done: Sequence[StageResult]) -> list[Shard]:
 
 def _left(done: Sequence[StageResult], shard: Shard, result: ShardResult) -> Shard:
     """A shard as input of the next stage."""
-    stage, findings = done[-1], done[-1].findings
-    assert stage.store is not None
+    findings = done[-1].findings
     shard = replace(shard, rows_of=result.rows_of or shard.rows_of)
-    numbers, lines = np.load(stage.store.fetch(result.rows_left))
-    removed = findings.of_shard(shard.index) if findings is not None else ()  # none where only resources end the stage
-    stays = ~np.isin(numbers, removed, assume_unique=True)
+    nothing = np.zeros(0, np.int64)  # where only resources end the stage
+    removed = findings.of_shard(shard.index) if findings is not None else nothing
     tables = tuple(d.results[shard.index].facts for d in done if d.results[shard.index].facts)
     units = findings.units.get(shard.index) if findings is not None else None
     tables += (units,) if units else ()
+    part = Part(None, tables=tables, rows=result.rows_left, removed=removed)
     if result.part:
         source = source_of_part(result.part, shard.lines, result.part_bytes)
-        return replace(shard, part=Part(source, np.flatnonzero(stays), numbers, lines, tables))
-    if shard.part is not None and shard.part.source is not None:  # the stage has not changed the earlier file
-        before = shard.part
-        assert before.numbers is not None
-        picked = np.flatnonzero(np.isin(before.numbers, numbers[stays], assume_unique=True))
-        return replace(shard, part=replace(before, picked=picked, tables=tables))
-    return replace(shard, part=Part(None, numbers[stays], tables=tables))
+        part = replace(part, source=source, of_file=result.rows_left)
+    elif shard.part is not None and shard.part.source is not None:  # the stage has not changed the earlier file
+        part = replace(part, source=shard.part.source, of_file=shard.part.of_file)
+    return replace(shard, part=part)

@@ -78,13 +78,21 @@ class Part:
     source: the file of the samples; None: the samples are unchanged and read from the input. picked: ascending positions
     of the remaining samples in the file. numbers, line_numbers: of every sample in the file, its number
     and its line in the shard; unused without a file. tables: Parquet files with `_row` and further columns of samples.
+
+    Between stages no sample is listed: `picked` is None, and `workers.worker.fetched` finds the samples where the shard
+    runs. rows: name in the store of the numbers and lines that the last stage has left. of_file: of those in the file. removed:
+    numbers in the shard that the deduplicator after it has removed, ascending. only: numbers to read in place of the remaining ones.
     """
 
     source: Source | None
-    picked: np.ndarray
+    picked: np.ndarray | None = None
     numbers: np.ndarray | None = None
     line_numbers: np.ndarray | None = None
     tables: tuple[str, ...] = ()
+    rows: str = ""
+    of_file: str = ""
+    removed: np.ndarray | None = None
+    only: np.ndarray | None = None
 
 
 @dataclass(frozen=True)

@@ -21,13 +21,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from refinery.compiler.program import Program, pretty
-from refinery.io.model import Shard
+from refinery.io.model import Part, Shard
 from refinery.io.readers.read import Batch, read
 from refinery.io.readers.shared_decompression import keep_in
 from refinery.io.side_files import SideFiles
 from refinery.io.writers.write import PartWriter
 from refinery.kernels.core.arrow import numbers, of_texts, whole
 from refinery.storage.open import open_store
+from refinery.storage.store import Store
 from refinery.workers import joined_shards
 from refinery.workers.computed_facts import ComputedFacts
 from refinery.workers.done_marks import ShardPublisher
@@ -245,7 +246,25 @@ def fetched(shard: Shard, url: str) -> Shard:
     if part is None or not url:
         return shard
     store = open_store(url)
+    part = _found(part, store)
     source = part.source and replace(part.source, path=str(store.fetch(part.source.path)))
     return replace(
         shard, part=replace(part, source=source, tables=tuple(str(store.fetch(name)) for name in part.tables))
     )
+
+
+def _found(part: Part, store: Store) -> Part:
+    """The part with the samples that stages have left; see Part."""
+    if part.picked is not None:
+        return part
+    if part.only is None:
+        assert part.removed is not None
+        left, _ = np.load(store.fetch(part.rows))
+        stays = left[~np.isin(left, part.removed, assume_unique=True)]
+    else:
+        stays = part.only
+    if part.source is None:
+        return replace(part, picked=stays)
+    there, lines = np.load(store.fetch(part.of_file))
+    picked = np.flatnonzero(np.isin(there, stays, assume_unique=True))
+    return replace(part, picked=picked, numbers=there, line_numbers=lines)

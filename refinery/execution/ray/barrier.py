@@ -26,8 +26,9 @@ Item = TypeVar("Item")
 # Most rows of match keys that one task joins, and least rows for which another task pays off.
 _MOST = 50_000_000
 _WORTH = 100_000
-# Least rows of match keys in each partition of samples.
-_TOGETHER = 100_000
+# Least rows of match keys in each partition of samples. Most tasks that join samples, and most of their row groups together: each
+# partition reads its own of every such task.
+_TOGETHER, _JOINS, _READS = 100_000, 1024, 1 << 18
 
 
 class Barrier:
@@ -73,11 +74,11 @@ class Barrier:
     def _samples(
         self, given: DedupInput, columns: Sequence[tuple[str, int]], shares: int, rows: int, findings: DedupResult
     ) -> None:
-        parts = self._parts(rows * max(1, len(columns)))
+        parts = min(_JOINS, self._parts(rows * max(1, len(columns))))
         together = 1 if shares > 1 else -(-len(columns) // parts) or 1
         shares = max(shares, parts // max(1, len(columns)))
         groups = [(list(group), share) for group in _batched(columns, together) for share in range(shares)]
-        partitions = Partitions.of(given, max(1, min(parts, rows // _TOGETHER)))
+        partitions = Partitions.of(given, max(1, min(parts, rows // _TOGETHER, _READS // len(groups))))
         names = self._names(len(groups))
         calls = [
             (self._place, list(given.files), group, share, shares, partitions.bounds, name)

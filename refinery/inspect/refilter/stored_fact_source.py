@@ -41,7 +41,7 @@ class StoredFactSource:
         """Facts of the whole shard, if all are stored and no sample is written."""
         given, place = shard.part, self._known.places[shard.index]
         bad = self._known.unreadable(shard.index) if given is None and not task.write else []
-        rows = place.rows - len(bad) if given is None else len(given.picked)
+        rows = place.rows - len(bad) if given is None else _samples_of(fetched(shard, task.store))
         if task.write or rows != len(self._rows):
             return None
         return WholeShardFacts(self._rows, self._stored, bad, place.lines)
@@ -89,3 +89,9 @@ def _conform(table: pa.Table, schema: pa.Schema) -> pa.Table:
         for column in schema
     }
     return pa.table(columns)
+
+
+def _samples_of(shard: Shard) -> int:
+    """Number of samples that earlier stages have left of a shard."""
+    assert shard.part is not None and shard.part.picked is not None
+    return len(shard.part.picked)

@@ -20,11 +20,12 @@ def left(batches: Iterator[Batch], part: Part, carry: Sequence[str], whole: bool
 
     whole: batches of all samples, with the positions (`chosen`) of the remaining ones.
     """
-    known = _Known(part, carry)
+    known, picked = _Known(part, carry), part.picked
+    assert picked is not None
     for batch in batches:
-        place = np.searchsorted(part.picked, batch.rows)
-        place[place == len(part.picked)] = 0
-        index = np.flatnonzero(part.picked[place] == batch.rows) if len(part.picked) else np.zeros(0, np.int64)
+        place = np.searchsorted(picked, batch.rows)
+        place[place == len(picked)] = 0
+        index = np.flatnonzero(picked[place] == batch.rows) if len(picked) else np.zeros(0, np.int64)
         chosen = index if whole and batch.lines else None
         found = batch.take(index) if chosen is None else batch
         if part.source is not None:
