@@ -29,11 +29,14 @@ from refinery.dedup.barrier import DedupInput, DedupResult, find_duplicates
 from refinery.dedup.match_keys import SqlLimits
 from refinery.execution.ray import cluster_tasks, joins
 from refinery.execution.ray.cluster_tasks import ClusterTasks, Partitions
+from refinery.io.model import Part
+from refinery.kernels.core.digest import Digest
 from refinery.operators import Library
 from refinery.storage.local import LocalStore
 from refinery.workers.match_keys import SHARD_BITS
+from refinery.workers.serialization import to_json
 
-BANDS, SHARD, SIGNATURE = 25, 1 << 18, 16  # signatures are short: only their number of bytes would differ
+BANDS, SHARES, SHARD, SIGNATURE = 25, 16, 1 << 18, 16  # signatures are short: only their number of bytes would differ
 
 
 def keys_of(folder: Path, samples: int, copies: float, shard: int) -> list[str]:
@@ -81,7 +84,10 @@ class OneByOne:
 
 @dataclass(frozen=True)
 class Measured:
-    """Processor seconds a sample: of each kind of task, of the driver, of one process alone. longest: seconds of a task."""
+    """Processor seconds a sample: of each kind of task, of the driver, of one process alone. longest: seconds of a task.
+
+    scan: of each task that joins a share of a band. join: of a whole band, over all of its tasks, besides.
+    """
 
     samples: int
     removed: int
@@ -90,6 +96,8 @@ class Measured:
     number: dict[str, int]
     driver: float
     alone: float
+    scan: float
+    join: float
 
 
 def measure(samples: int, copies: float = 0.3, partitions: int = 4) -> Measured:
@@ -106,13 +114,25 @@ def measure(samples: int, copies: float = 0.3, partitions: int = 4) -> Measured:
         linked = [json.loads(answer) for answer in every(None, joins.equal, calls)]
         began, before = time.process_time(), every.total
         ClusterTasks(None, place, store, "stage_1", parts).settle(given, links, linked, findings)  # type: ignore[arg-type]
+        for shard in range(len(given.alive)):  # what each shard of the next stage is told
+            removed = findings.of_shard(shard)
+            to_json(Part(None, rows="", removed=removed))
+            Digest().update(removed)
         driver = time.process_time() - began - (every.total - before)
+        shared = OneByOne()
+        shared(
+            None,
+            joins.equal,
+            [(place, names, [("band_0", 0)], 0, SHARES, parts.bounds, "stage_1/joined/share.parquet")],
+        )
         began = time.process_time()
         whole = find_duplicates(replace(given, files=[str(store.fetch(name)) for name in names]))
         alone = time.process_time() - began
     if not np.array_equal(whole.removed, findings.removed):
         raise RuntimeError("partitions have removed other samples")
-    seconds = every.seconds
+    seconds, of_share = every.seconds, shared.total / samples
+    of_band = sum(seconds["equal"]) / samples / BANDS
+    join = (of_band - of_share) * SHARES / (SHARES - 1)
     return Measured(
         samples,
         len(whole.removed),
@@ -121,6 +141,8 @@ def measure(samples: int, copies: float = 0.3, partitions: int = 4) -> Measured:
         {name: len(each) for name, each in seconds.items()},
         driver / samples,
         alone / samples,
+        of_band - join,
+        join,
     )
 
 
@@ -148,7 +170,9 @@ def main() -> int:
         ["driver", "", f"{found.driver * 1e6:.3f}", ""],
         ["one process, joins included", "", f"{found.alone * 1e6:.2f}", ""],
     ]
-    print(f"{found.samples:,} samples, {found.removed:,} removed")
+    print(
+        f"{found.samples:,} samples, {found.removed:,} removed; of a band: scan {found.scan * 1e6:.3f}, join {found.join * 1e6:.2f} µs"
+    )
     print(*table(("task", "number", "µs a sample", "the longest, s"), rows), sep="\n")
     return 0
 

@@ -2,11 +2,13 @@
 
     python -m bench.scale corpus.jsonl            measure, print the tables
     python -m bench.scale corpus.jsonl --write    put them into docs/scale.md, and the plot beside it (needs matplotlib)
+    python -m bench.scale --again --write         measure only what tasks and driver of a cluster do; commands as before
 
 The corpus is cut at line ends to 1, 2, 4, 8 and 16 times `--megabytes`; it must be large enough for the last. Each size
 is deduplicated by MinHash (bench/minhash.yaml) as a whole command, with one worker and with two. The time of a larger
-cluster is computed (bench/cluster_model.py) from the costs of the run with one worker over the most data: of each
-shard, of the barrier, of the tables.
+cluster is computed (bench/cluster_model.py) from the costs of each shard of the run with one worker over the most data, and
+from those of the tasks that only a cluster has, which are measured with synthetic samples (bench/clusters.py,
+bench/tables.py). What commands have shown is kept in bench/scale.json.
 """
 
 from __future__ import annotations
@@ -18,20 +20,21 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from bench.cluster_model import MB, Cluster, Costs, simulate
+from bench import clusters
+from bench.cluster_model import BLOCK, MB, Cluster, Costs, simulate
 from bench.markdown import table, written
 from bench.measure import Run, machine, measured
+from bench.tables import measure as made_tables
 
 HERE = Path(__file__).resolve().parent
 PAGE = HERE.parent / "docs" / "scale.md"
 PLOT = PAGE.with_suffix(".svg")
+KEPT = HERE / "scale.json"
 FACTORS, WORKERS = (1, 2, 4, 8, 16), (1, 2)
 # Minutes that Data-Juicer publishes for MinHash on Ray: (cores, bytes) -> minutes.
 PUBLISHED = {
@@ -44,6 +47,7 @@ PUBLISHED = {
 }
 CORES = (1, 2, 4, 8, 16, 32, 64, 160, 320, 640, 1280)
 ASSUMED_TASK = 1e-3
+SHARDS = 16 * 2**20, 128 * 2**20  # least and most bytes of a shard on a cluster
 SERIAL = ("deduplicator", "tables")  # phases other than shards
 
 
@@ -95,8 +99,6 @@ def costs(most: Measured, least: Measured, task: float) -> Costs:
     spent, before = most.phases.seconds, least.phases.seconds
     slope = {name: max(0.0, spent[name] - before[name]) / (most.rows - least.rows) for name in SERIAL}
     fixed = sum(max(0.0, spent[name] - slope[name] * most.rows) for name in SERIAL)
-    pair = _union_find()
-    pairs_per_row = most.bands * most.removed / most.rows  # an upper limit: one in each band, if all bands are shared
     first, second = most.phases.shards[1], most.phases.shards[2]
     return Costs(
         start=most.run.seconds - sum(spent.values()) + spent["start"] + fixed,
@@ -106,33 +108,31 @@ def costs(most: Measured, least: Measured, task: float) -> Costs:
         ),
         rows_per_byte=most.rows / most.size,
         marks_per_row=most.marks / most.rows,
-        band=max(0.0, slope["deduplicator"] - pairs_per_row * pair) / most.bands,
         bands=most.bands,
-        pairs_per_row=pairs_per_row,
-        pair=pair,
-        tables=slope["tables"],
         task=task,
+        **of_tasks(),
     )
+
+
+def of_tasks() -> dict[str, float]:
+    """Seconds a sample of the tasks of a cluster and of its driver, from synthetic samples."""
+    found = clusters.measure(1_000_000)
+    few, many = (made_tables(count * BLOCK, BLOCK // 4, "parts", 2, alike=True) for count in (1, 64))
+    more = (many["driver, s"] - few["driver, s"]) / (many["samples"] - few["samples"])
+    return {
+        "scan": found.scan,
+        "join": found.join,
+        "clusters": sum(seconds for name, seconds in found.tasks.items() if name not in ("equal", "resolve")),
+        "resolve": found.tasks.get("resolve", 0.0),
+        "tables": few["tasks, s"] / few["samples"],
+        "driver": found.driver + max(0.0, more),
+    }
 
 
 def _bands(marks: Path) -> int:
     import pyarrow.parquet as pq
 
     return sum(name.startswith("band_") for name in pq.read_schema(marks).names)
-
-
-def _union_find(pairs: int = 2_000_000) -> float:
-    """Seconds of the union-find per pair."""
-    from refinery.kernels.dedup.unionfind import Components
-
-    rng = np.random.default_rng(7)
-    best = float("inf")
-    for _ in range(2):  # the first call compiles
-        components, started = Components(), time.perf_counter()
-        components.add(rng.integers(0, pairs, pairs), rng.integers(0, pairs, pairs))
-        components.labels()
-        best = min(best, time.perf_counter() - started)
-    return best / pairs
 
 
 def task_time(tasks: int = 2000) -> tuple[float, str]:
@@ -259,12 +259,16 @@ def _costs(model: Costs, task: str) -> list[str]:
         ["a shard before the barrier, after it", f"{size / MB / first:.0f} MB/s, {size / MB / second:.0f} MB/s"],
         ["the longest shard, against the mean", f"{longest / ((first + second) / len(model.shards)):.2f} times"],
         ["match keys that are moved", f"{model.marks_per_row:.0f} bytes a sample"],
-        ["joining a band", f"{model.band * 1e6:.2f} µs a sample, {model.bands} bands"],
         [
-            "union-find, in the driver",
-            f"{model.pair * 1e6:.2f} µs a pair, {model.pairs_per_row:.2f} pairs a sample at most",
+            f"joining one of {model.bands} bands",
+            f"{model.join * 1e6:.2f} µs a sample, and {model.scan * 1e6:.2f} µs for each task that shares it",
         ],
-        ["tables, in the driver", f"{model.tables * 1e6:.2f} µs a sample"],
+        [
+            "clusters, by partitions",
+            f"{model.clusters * 1e6:.1f} µs a sample, and {model.resolve * 1e6:.2f} µs in one task",
+        ],
+        ["tables, in blocks", f"{model.tables * 1e6:.1f} µs a sample"],
+        ["the driver", f"{model.driver * 1e6:.3f} µs a sample"],
         [f"handing out a task ({task})", f"{model.task * 1e3:.2f} ms"],
     ]
     return table(("cost", "of one core"), rows)
@@ -273,13 +277,13 @@ def _costs(model: Costs, task: str) -> list[str]:
 def _clusters(model: Costs) -> list[str]:
     rows = []
     for (cores, size), minutes in PUBLISHED.items():
-        found = simulate(model, size, Cluster(cores))
-        parts = (found.shards, found.moving + found.barrier, found.start + found.driver)
+        found = simulate(model, size, Cluster(cores, SHARDS))
+        parts = (found.shards, found.moving + found.barrier, found.tables, found.start + found.driver)
         rows.append(
             [
                 f"{size / 1e12:g} TB, {cores} cores",
                 f"{found.total / 60:.1f}",
-                " + ".join(f"{part / 60:.1f}" for part in parts),
+                " + ".join(f"{part / 60:.2f}" for part in parts),
                 f"{size / MB / found.total / cores:.2f}",
                 f"{minutes:.1f}",
                 f"{size / MB / (minutes * 60) / cores:.2f}",
@@ -288,7 +292,7 @@ def _clusters(model: Costs) -> list[str]:
     head = (
         "simulated",
         "ours, min",
-        "shards + barrier + driver, min",
+        "shards + barrier + tables + driver, min",
         "ours, MB/s a core",
         "published, min",
         "published, MB/s a core",
@@ -314,7 +318,7 @@ def plot(results: Mapping[str, Any], path: Path) -> None:
     left.legend(frameon=False)
     for number, size in enumerate((200e9, 1e12, 5e12)):
         name = f"{size / 1e12:g} TB"
-        times = [simulate(results["costs"], size, Cluster(cores)).total for cores in CORES]
+        times = [simulate(results["costs"], size, Cluster(cores, SHARDS)).total for cores in CORES]
         middle.loglog(CORES, [one / 60 for one in times], color=f"C{number}", label=name)
         rates = [size / MB / one / cores for one, cores in zip(times, CORES, strict=True)]
         right.semilogx(CORES, rates, color=f"C{number}", label=name)
@@ -329,16 +333,25 @@ def plot(results: Mapping[str, Any], path: Path) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Measure how time grows with data and shrinks with workers.")
-    parser.add_argument("corpus", type=Path, help="JSON Lines, of 16 times --megabytes at least")
+    parser.add_argument("corpus", type=Path, nargs="?", help="JSON Lines, of 16 times --megabytes at least")
+    parser.add_argument("--again", action="store_true", help="take what commands have shown from bench/scale.json")
     parser.add_argument("--megabytes", type=float, default=64, help="the smallest size; 64 by default")
     parser.add_argument("--factors", default=",".join(map(str, FACTORS)), help="times the smallest size")
     parser.add_argument("--repeats", type=int, default=1, help="runs of each, the best counts")
     parser.add_argument("--write", action="store_true", help="rewrite the tables and the plot in docs/")
     arguments = parser.parse_args()
     factors = [int(factor) for factor in arguments.factors.split(",")]
-    task, how = task_time()
-    with tempfile.TemporaryDirectory(dir=arguments.corpus.parent, prefix="scale-") as folder:
-        results = measure(arguments.corpus, arguments.megabytes, factors, Path(folder), arguments.repeats, task)
+    if arguments.again == bool(arguments.corpus):
+        parser.error("give a corpus or --again")
+    if arguments.again:
+        kept = json.loads(KEPT.read_text("utf-8"))
+        how, known = "measured", kept["costs"] | of_tasks()
+        results = {"runs": kept["runs"], "costs": Costs(**known | {"shards": tuple(map(tuple, known["shards"]))})}
+    else:
+        task, how = task_time()
+        with tempfile.TemporaryDirectory(dir=arguments.corpus.parent, prefix="scale-") as folder:
+            results = measure(arguments.corpus, arguments.megabytes, factors, Path(folder), arguments.repeats, task)
+        KEPT.write_text(json.dumps({"runs": results["runs"], "costs": asdict(results["costs"])}, indent=1), "utf-8")
     found = tables(results, how)
     for name, lines in found.items():
         print(f"\n{name}\n", *lines, sep="\n")

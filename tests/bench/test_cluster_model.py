@@ -8,18 +8,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench import cluster_model
 from bench.cluster_model import Cluster, Costs, makespan, simulate
+from refinery.results import stat_summary
 
 COSTS = Costs(
     start=1.0,
     shards=((100, 2.0, 0.5), (100, 4.0, 0.5)),
     rows_per_byte=0.01,
     marks_per_row=700.0,
-    band=1e-6,
     bands=25,
-    pairs_per_row=0.1,
-    pair=2e-6,
+    scan=1e-8,
+    join=1e-6,
+    clusters=3e-6,
+    resolve=1e-7,
     tables=2e-6,
+    driver=1e-8,
     task=0.0,
 )
 TIMES = st.lists(st.floats(0.001, 100), min_size=1, max_size=60)
@@ -46,10 +50,11 @@ def test_the_driver_hands_out_one_task_at_a_time() -> None:
 def test_one_worker_takes_what_was_measured() -> None:
     found = simulate(COSTS, 400, Cluster(1))
     assert found.shards == pytest.approx(2 + 4 + 2 + 4 + 4 * 0.5)
-    assert found.barrier == pytest.approx(4 * 1e-6 * 25)
-    assert found.driver == pytest.approx(4 * (0.1 * 2e-6 + 2e-6))
+    assert found.barrier == pytest.approx(4 * (25 * (1e-8 + 1e-6) + 3e-6 + 1e-7))
+    assert found.tables == pytest.approx(4 * 2e-6)
+    assert found.driver == pytest.approx(4 * 1e-8)
     assert found.moving == 0  # there is no other node
-    assert found.total == pytest.approx(found.start + found.shards + found.barrier + found.driver)
+    assert found.total == pytest.approx(found.start + found.shards + found.barrier + found.tables + found.driver)
 
 
 def test_more_nodes_move_marks_and_the_driver_stays_as_slow() -> None:
@@ -57,5 +62,12 @@ def test_more_nodes_move_marks_and_the_driver_stays_as_slow() -> None:
     few, many = simulate(costs, size, Cluster(160)), simulate(costs, size, Cluster(1280))
     assert few.moving == 0 < many.moving
     assert many.driver == few.driver
+    assert many.barrier < few.barrier and many.tables < few.tables / 4
     slower = simulate(replace(COSTS, task=1.0), 1e5, Cluster(1280))
     assert slower.shards >= 1000  # as many tasks as shards, one a second
+
+
+def test_the_model_cuts_as_a_run_does() -> None:
+    run = pytest.importorskip("refinery.execution.ray.barrier")
+    assert (cluster_model.TOGETHER, cluster_model.JOINS, cluster_model.READS) == (run._TOGETHER, run._JOINS, run._READS)
+    assert cluster_model.BLOCK == stat_summary.BLOCK

@@ -41,7 +41,7 @@ class Barrier:
     def find(self, given: DedupInput) -> DedupResult:
         """Find the samples or units to remove, see `find_duplicates`; files of match keys have their names in the store.
 
-        The driver alone does the work if the deduplicator uses an index, or if its matcher joins no columns.
+        The driver alone does the work if the deduplicator uses an index, compares texts, or has a matcher of the user's.
         """
         params = given.step.params
         if not given.files or params.get("index") or not self._joins(given):
@@ -54,8 +54,11 @@ class Barrier:
             if given.operator.matcher.takes_units:
                 self._units(given, max(1, shares, self._parts(seen["rows"])), findings)
             else:
-                columns = given.operator.sample_matcher.equal_columns(seen["columns"], params) or []
-                self._samples(given, columns, max(1, shares), seen["rows"], findings)
+                columns = given.operator.sample_matcher.equal_columns(seen["columns"], params)
+                if columns is None:
+                    self._searched(given, seen["rows"], findings)
+                else:
+                    self._samples(given, columns, max(1, shares), seen["rows"], findings)
         finally:
             self._store.remove(f"{self._folder}/joined/")
         findings.seconds = time.perf_counter() - started
@@ -67,16 +70,20 @@ class Barrier:
 
     def _joins(self, given: DedupInput) -> bool:
         """Return whether tasks can join the match keys."""
-        if given.operator.matcher.takes_units:
+        operator, params = given.operator, given.step.params
+        if operator.matcher.takes_units or operator.sample_matcher.equal_columns([], params) is not None:
             return True
-        return given.operator.sample_matcher.equal_columns([], given.step.params) is not None
+        return operator.matcher_path is None and not params.get("verify")
 
     def _samples(
         self, given: DedupInput, columns: Sequence[tuple[str, int]], shares: int, rows: int, findings: DedupResult
     ) -> None:
         parts = min(_JOINS, self._parts(rows * max(1, len(columns))))
+        wave = max(
+            1, min(parts, self._cluster.cores())
+        )  # each share reads a whole band, so a second wave costs as much again
         together = 1 if shares > 1 else -(-len(columns) // parts) or 1
-        shares = max(shares, parts // max(1, len(columns)))
+        shares = max(shares, wave // max(1, len(columns)))
         groups = [(list(group), share) for group in _batched(columns, together) for share in range(shares)]
         partitions = Partitions.of(given, max(1, min(parts, rows // _TOGETHER, _READS // len(groups))))
         names = self._names(len(groups))
@@ -85,6 +92,17 @@ class Barrier:
             for (group, share), name in zip(groups, names, strict=True)
         ]
         linked = [json.loads(answer) for answer in every(self._cluster, joins.equal, calls, self._options())]
+        if any(linked):
+            ClusterTasks(self._cluster, self._place, self._store, self._folder, partitions).settle(
+                given, names, linked, findings
+            )
+
+    def _searched(self, given: DedupInput, rows: int, findings: DedupResult) -> None:
+        """Make clusters of the pairs that one task finds, for a matcher that joins no columns."""
+        partitions, names = Partitions.of(given, max(1, min(self._parts(rows), rows // _TOGETHER))), self._names(1)
+        params = json.dumps(dict(given.step.params), default=list)
+        call = (self._place, list(given.files), given.operator.match, params, partitions.bounds, names[0])
+        linked = [json.loads(answer) for answer in every(self._cluster, joins.matched, [call], self._options())]
         if any(linked):
             ClusterTasks(self._cluster, self._place, self._store, self._folder, partitions).settle(
                 given, names, linked, findings

@@ -19,7 +19,7 @@ from refinery.io.model import Written
 from refinery.storage.open import open_store
 from refinery.storage.workplace import Workplace
 from tests import recrawls
-from tests.execution.ray.runs import assert_same, in_partitions, in_parts, local, on_ray, samples
+from tests.execution.ray.runs import assert_same, in_partitions, in_parts, local, on_ray, samples, text_of
 from tests.runs import operator_folder, rows, settings, write_lines
 from tests.user_formats import example, folder_with, genes
 
@@ -95,6 +95,18 @@ def test_other_deduplicators(driver: Any, tmp_path: Path, step: Any) -> None:
     write_lines(tmp_path / "in.jsonl", samples(300))
     one, other = local(tmp_path, [step], **KEYS), on_ray(tmp_path, [step], **KEYS)
     assert rows(one, "duplicates", "count(*)")[0][0] > 10
+    assert_same(one, other)
+
+
+def test_near_values_are_found_by_a_task(driver: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_partitions(monkeypatch)
+    texts = (text_of(n // 2, 400) + " alpha" * (n % 2) for n in range(200))
+    write_lines(tmp_path / "in.jsonl", [{"id": n, "text": text} for n, text in enumerate(texts)])
+    step = {"document_simhash_deduplicator": {"hamming_distance": 4, "keep": "length(text) desc"}}
+    one = local(tmp_path, [step, "clean_email_mapper"], **KEYS)
+    monkeypatch.setattr("refinery.execution.ray.barrier.find_duplicates", lambda given: 1 / 0)
+    other = on_ray(tmp_path, [step, "clean_email_mapper"], **KEYS)
+    assert rows(one, "duplicates", "max(distance)")[0][0] > 0
     assert_same(one, other)
 
 
