@@ -91,7 +91,8 @@ class Barrier:
             (self._place, list(given.files), group, share, shares, partitions.bounds, name)
             for (group, share), name in zip(groups, names, strict=True)
         ]
-        linked = [json.loads(answer) for answer in every(self._cluster, joins.equal, calls, self._options())]
+        label = f"{given.step.name}: equal keys"
+        linked = [json.loads(answer) for answer in every(self._cluster, joins.equal, calls, self._options(), label)]
         if any(linked):
             ClusterTasks(self._cluster, self._place, self._store, self._folder, partitions).settle(
                 given, names, linked, findings
@@ -111,7 +112,7 @@ class Barrier:
     def _units(self, given: DedupInput, shares: int, findings: DedupResult) -> None:
         sql, names = statement_of(given.operator, given.step.params), self._names(shares)
         calls = [(self._place, list(given.files), sql, share, shares, name) for share, name in enumerate(names)]
-        counts = every(self._cluster, joins.units, calls, self._options())
+        counts = every(self._cluster, joins.units, calls, self._options(), f"{given.step.name}: equal units")
         found = [str(self._store.fetch(n)) for n, count in zip(names, counts, strict=True) if int(count)]
         if found:
             path = given.folder / "duplicates.parquet"
