@@ -14,7 +14,7 @@ DAFT ?=
 RENSA ?=
 BENCH ?=
 
-.PHONY: help setup demo test lint golden docs bench bench-recipe bench-dedup bench-models bench-fusion bench-stats bench-stats-merge quality scale-study soak clean
+.PHONY: help setup demo test lint golden docs bench bench-recipe bench-dedup bench-models bench-limits bench-fusion bench-stats bench-stats-merge quality scale-study soak clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -96,6 +96,10 @@ bench-stats-merge: $(VENV)/ready  ## Measure merging statistics files (DATATROVE
 bench-fusion: $(VENV)/ready  ## Measure what moved filters and adapted batches save (CORPUS=file.jsonl)
 	$(if $(filter %.jsonl,$(CORPUS)),,$(BIN)/python bench/corpus.py $(MEASURED) $(if $(CORPUS),--parquet $(CORPUS)))
 	$(BIN)/python bench/fusion.py --corpus $(MEASURED) $(BENCH)
+
+bench-limits: $(VENV)/ready  ## Measure the recipe of bench-recipe against reading, writing and copying alone, and one worker (CORPUS=, BENCH="--recipe file.yaml")
+	$(if $(filter %.jsonl,$(CORPUS)),,$(BIN)/python bench/corpus.py $(MEASURED) $(if $(CORPUS),--parquet $(CORPUS)))
+	$(BIN)/python bench/limits.py --corpus $(MEASURED) $(BENCH)
 
 bench-stats: $(VENV)/ready  ## Measure statistics (CORPUS=file.parquet|jsonl, DATATROVE=path of a python that has it and spaCy)
 	$(if $(filter %.jsonl,$(CORPUS)),,$(BIN)/python bench/corpus.py $(MEASURED) $(if $(CORPUS),--parquet $(CORPUS)))

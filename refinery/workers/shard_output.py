@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from refinery.compiler.program import Program
 from refinery.io.batch import Batch
 from refinery.io.model import Shard
+from refinery.io.text_columns import is_plain_text
 from refinery.kernels.core.arrow import ints, numbers, of_records, rows_at
 from refinery.workers.done_marks import ShardPublisher
 from refinery.workers.fact_source import WholeShardFacts
@@ -123,5 +124,7 @@ def _kept(done: pa.Table) -> pa.Table:
 
 def _publish(leaving: ShardPublisher, name: str, tables: list[pa.Table]) -> str:
     aside: Path = leaving.scratch(name)
-    pq.write_table(pa.concat_tables(tables), aside, compression="zstd")
+    table = pa.concat_tables(tables)
+    texts = [field.name for field in table.schema if is_plain_text(field.type)]
+    pq.write_table(table, aside, compression="zstd", use_dictionary=texts or False)  # numbers seldom repeat
     return leaving.publish(aside, name)
