@@ -1,0 +1,73 @@
+"""Statements that are planned once and run over one batch after another."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from refinery.workers.prepared_statements import PreparedStatements
+
+DOUBLED = "SELECT _i, x || x AS y FROM batch"
+
+
+@pytest.fixture
+def con() -> Iterator[duckdb.DuckDBPyConnection]:
+    connection = duckdb.connect()
+    connection.execute("PRAGMA enable_profiling = 'no_output'").fetchall()
+    yield connection
+    connection.close()
+
+
+def batch(*texts: str, kind: pa.DataType | None = None) -> pa.Table:
+    return pa.table({"_i": pa.array(range(len(texts)), pa.int64()), "x": pa.array(texts, kind or pa.string())})
+
+
+def test_each_run_reads_its_own_batch(con: duckdb.DuckDBPyConnection) -> None:
+    statements = PreparedStatements(con)
+    for texts in (["a", "b"], [], ["c"], ["d" * 5000] * 3000):
+        done, profile = statements.run(DOUBLED, batch(*texts))
+        assert done["y"].to_pylist() == [text * 2 for text in texts]
+        assert json.loads(profile)["operator"]
+
+
+def test_a_statement_is_planned_once(con: duckdb.DuckDBPyConnection) -> None:
+    statements = PreparedStatements(con)
+    for _ in range(3):
+        statements.run(DOUBLED, batch("a"))
+        statements.run("SELECT count(*) AS n FROM batch", batch("a"))
+    assert con.execute("SELECT count(*) FROM duckdb_prepared_statements()").fetchall() == [(2,)]
+
+
+def test_columns_of_other_types_make_other_statements(con: duckdb.DuckDBPyConnection) -> None:
+    statements, sql = PreparedStatements(con), "SELECT typeof(x) AS t, x FROM batch"
+    for kind, expected in ((pa.string(), "VARCHAR"), (pa.large_string(), "VARCHAR"), (pa.binary(), "BLOB")):
+        for texts in (["a"], ["b"]):
+            done, _ = statements.run(sql, batch(*texts, kind=kind))
+            assert done["t"].to_pylist() == [expected]
+            assert [str(value) for value in done["x"]] == [str(value) for value in batch(*texts, kind=kind)["x"]]
+    wider = batch("c").append_column("z", pa.array([7]))
+    assert statements.run("SELECT z FROM batch", wider)[0]["z"].to_pylist() == [7]
+    with pytest.raises(duckdb.BinderException):
+        statements.run("SELECT z FROM batch", batch("c"))
+
+
+def test_a_statement_that_has_failed_runs_again(con: duckdb.DuckDBPyConnection) -> None:
+    statements, sql = PreparedStatements(con), "SELECT CAST(x AS INTEGER) AS n FROM batch"
+    for _ in range(2):
+        with pytest.raises(duckdb.ConversionException):
+            statements.run(sql, batch("1", "one"))
+        assert statements.run(sql, batch("1", "2"))[0]["n"].to_pylist() == [1, 2]
+
+
+def test_no_batch_is_held_after_its_run(con: duckdb.DuckDBPyConnection) -> None:
+    statements = PreparedStatements(con)
+    before = pa.total_allocated_bytes()
+    table = batch(*(["x" * 1000] * 1000))
+    done, _ = statements.run("SELECT count(*) AS n FROM batch", table)
+    del table
+    assert done["n"].to_pylist() == [1000]
+    assert pa.total_allocated_bytes() - before < 500_000
