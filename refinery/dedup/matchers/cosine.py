@@ -149,9 +149,9 @@ class _Search:
 
         alone = self._first[places] == places
         values, places = values[alone], places[alone]
-        starts = (
-            np.flatnonzero(np.diff(values, prepend=values[:1] ^ values.dtype.type(1))) if len(values) else values[:0]
-        )
+        if not len(values):
+            return
+        starts = np.flatnonzero(np.diff(values, prepend=values[:1] ^ values.dtype.type(1)))
         sizes = np.diff(starts, append=len(values))
         few = np.repeat(sizes <= _FEW, sizes)
         yield from self._neighbours(values[few], places[few])
