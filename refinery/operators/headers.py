@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 import os
-import pickle
 from collections.abc import Mapping
+from copy import deepcopy
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -200,17 +200,17 @@ def read_feature(path: Path) -> Feature:
 
 def aliases(path: Path) -> dict[str, Any]:
     """Aliases of the operator in a file, with the header fields that differ under each."""
-    return _complete(path, "OPERATOR").get("aliases") or {}
+    return deepcopy(_complete(path, "OPERATOR").get("aliases") or {})
 
 
 def _header(path: Path, variable: str) -> tuple[dict[str, Any], str]:
-    header = _complete(path, variable)
+    header = deepcopy(_complete(path, variable))
     return header, str(header["sql"]).strip()
 
 
 def _complete(path: Path, variable: str) -> dict[str, Any]:
-    """The header, for the caller to change."""
-    header: dict[str, Any] = pickle.loads(_parsed(path, path.read_text(encoding="utf-8"), variable))
+    """The header as it is kept for all readers of the file, who copy what they give away."""
+    header = _parsed(path, path.read_text(encoding="utf-8"), variable)
     for name in ("doc", "version", "sql"):
         if name not in header:
             raise OperatorError(f"{path}: the header has no {name!r}")
@@ -218,13 +218,9 @@ def _complete(path: Path, variable: str) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=512)
-def _parsed(path: Path, source: str, variable: str) -> bytes:
-    """Header in a file's text. Each text is parsed once, as a process that runs several recipes reads the same ones.
-
-    It is kept pickled: unpickling is several times as fast as a deep copy for each reader.
-    """
-    header = _sql_header(path, source) if path.suffix == ".sql" else _python_header(path, source, variable)
-    return pickle.dumps(header)
+def _parsed(path: Path, source: str, variable: str) -> dict[str, Any]:
+    """Header in a file's text. Each text is parsed once, as a process that runs several recipes reads the same ones."""
+    return _sql_header(path, source) if path.suffix == ".sql" else _python_header(path, source, variable)
 
 
 def _sql_header(path: Path, source: str) -> dict[str, Any]:
