@@ -84,5 +84,8 @@ def _left(done: Sequence[StageResult], shard: Shard, result: ShardResult) -> Sha
         source = source_of_part(result.part, shard.lines, result.part_bytes)
         part = replace(part, source=source, of_file=result.rows_left)
     elif shard.part is not None and shard.part.source is not None:  # the stage has not changed the earlier file
-        part = replace(part, source=shard.part.source, of_file=shard.part.of_file)
+        kept = shard.part
+        part = replace(
+            part, source=kept.source, of_file=kept.of_file, numbers=kept.numbers, line_numbers=kept.line_numbers
+        )
     return replace(shard, part=part)

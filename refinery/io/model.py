@@ -80,8 +80,9 @@ class Part:
     and its line in the shard; unused without a file. tables: Parquet files with `_row` and further columns of samples.
 
     Between stages no sample is listed: `picked` is None, and `workers.worker.fetched` finds the samples where the shard
-    runs. rows: name in the store of the numbers and lines that the last stage has left. of_file: of those in the file. removed:
-    numbers in the shard that the deduplicator after it has removed, ascending. only: numbers to read in place of the remaining ones.
+    runs. rows: name in the store of the numbers and lines that the last stage has left. of_file: of those in the file, where
+    numbers and line_numbers are None. removed: numbers in the shard that the deduplicator after it has removed, ascending.
+    only: numbers to read in place of the remaining ones.
     """
 
     source: Source | None

@@ -265,6 +265,6 @@ def _found(part: Part, store: Store) -> Part:
         stays = part.only
     if part.source is None:
         return replace(part, picked=stays)
-    there, lines = np.load(store.fetch(part.of_file))
+    there, lines = (part.numbers, part.line_numbers) if part.numbers is not None else np.load(store.fetch(part.of_file))
     picked = np.flatnonzero(np.isin(there, stays, assume_unique=True))
     return replace(part, picked=picked, numbers=there, line_numbers=lines)

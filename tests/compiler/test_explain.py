@@ -95,11 +95,12 @@ def names_of(tree: Any) -> list[str]:
 
 
 def test_plan(prepared: Plan) -> None:
-    tree, _, plan = list(planned(prepared, True))
+    cut, tree, _, plan = list(planned(prepared, True))
+    assert cut.startswith("input: 6,300 bytes in 1 shard: ")
     assert tree.label.plain.startswith("stage 1: 8 steps fused into one pass over 1 shard with ")
     assert names_of(tree) == [next(iter(step)) for step in STEPS]
     assert "Projection" in plan or "PROJECTION" in plan
-    assert len(list(planned(prepared, False))) == 1
+    assert len(list(planned(prepared, False))) == 2
 
 
 def test_measured(prepared: Plan) -> None:
