@@ -17,6 +17,7 @@ from refinery.errors import DataError
 from refinery.io.batch import LINE
 from refinery.io.model import Shard
 from refinery.io.readers.read import read
+from refinery.io.readers.registry import reader_of
 from refinery.io.sources import carrier, cut, find
 from refinery.storage.drivers import located
 from refinery.storage.urls import is_url
@@ -95,9 +96,10 @@ class KeptSamples:
         files = ", ".join(map(lit, self.paths))
         if not self.lines:
             return con.sql(f"SELECT * FROM read_parquet([{files}], union_by_name = true)")
-        array = "array" if all(shard.source.format == "json" for shard in self.shards) else "newline_delimited"
+        on_lines = any(reader_of(shard.source).cut_anywhere for shard in self.shards)
         columns = ", ".join(f"{lit(name)}: {lit(sql_type(kind, 'JSON'))}" for name, kind in _fields(self.structure))
-        return con.sql(f"SELECT * FROM read_json([{files}], format = {lit(array)}, columns = {{{columns}}})")
+        form = "newline_delimited" if on_lines else "array"
+        return con.sql(f"SELECT * FROM read_json([{files}], format = {lit(form)}, columns = {{{columns}}})")
 
 
 def _protocols(driver: Any) -> tuple[str, ...]:

@@ -64,7 +64,7 @@ def test_what_the_database_says_of_a_full_disk(tmp_path: Path, monkeypatch: pyte
     def full(*_: object) -> None:
         raise duckdb.IOException(text)
 
-    monkeypatch.setattr("refinery.execution.account.write_stats", full)
+    monkeypatch.setattr("refinery.results.whole_tables.write_stats", full)
     write_lines(tmp_path / "in.jsonl", texts(["some text"]))
     with pytest.raises(OutputError, match=r"run: cannot be written: No space left on device\. Free some space"):
         refinery.run(settings(tmp_path, STEPS, work_dir=tmp_path / "run"))
