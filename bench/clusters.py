@@ -114,7 +114,7 @@ def measure(samples: int, copies: float = 0.3, partitions: int = 4) -> Measured:
         linked = [json.loads(answer) for answer in every(None, joins.equal, calls)]
         began, before = time.process_time(), every.total
         ClusterTasks(None, place, store, "stage_1", parts).settle(given, links, linked, findings)  # type: ignore[arg-type]
-        for shard in range(len(given.alive)):  # what each shard of the next stage is told
+        for shard in range(len(given.alive)):  # parameters of each shard of the next stage
             removed = findings.of_shard(shard)
             to_json(Part(None, rows="", removed=removed))
             Digest().update(removed)

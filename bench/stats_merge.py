@@ -132,7 +132,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--refinery", default=f"{sys.executable} -m refinery")
     parser.add_argument("--datatrove", metavar="PYTHON")
-    parser.add_argument("--work", type=Path, help="scratch folder; a temporary one unless told")
+    parser.add_argument("--work", type=Path, help="scratch folder (default: a temporary one)")
     parser.add_argument("--out", type=Path, default=ROOT / "bench" / "results" / "stats_merge")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=arguments.work) as work:

@@ -1,6 +1,6 @@
 """Parquet files whose row groups are partitions of a column, so that a task reads its share of many files.
 
-A file names no partition: the writer returns the partition of each row group, and readers are told.
+A file names no partition: the writer returns the partition of each row group, and readers receive it from their caller.
 """
 
 from __future__ import annotations

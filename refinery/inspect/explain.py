@@ -78,12 +78,12 @@ def _resources(prepared: Plan, stage: CompiledStage) -> list[str]:
     """Lines on the resources of a stage, and on the reason why it is alone."""
     operators = prepared.library.operators
     asked = of_steps(stage.all_steps, operators)
-    if not (told := asked.described()):
+    if not (whole := asked.described()):
         return []
     by_step = [(step, resources_of(step, operators[step.name])) for step in stage.all_steps]
     parts = [f"step {step.index} {found}" for step, each in by_step if (found := each.described())]
     alone = ["a stage of its own, for the GPU"] if asked.gpus else []
-    return ["; ".join([f"resources: {told}", *alone, *parts])]
+    return ["; ".join([f"resources: {whole}", *alone, *parts])]
 
 
 def _tree(stage: str, plans: Sequence[StepPlan], labels: dict[int, str], more: Sequence[str] = ()) -> Any:

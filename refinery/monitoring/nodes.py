@@ -1,4 +1,4 @@
-"""What workers on other machines report: sums by machine, running shards, and those that take unusually long."""
+"""Reports of workers on other machines: sums by machine, running shards, and shards that take unusually long."""
 
 from __future__ import annotations
 

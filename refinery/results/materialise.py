@@ -23,7 +23,7 @@ _VIEWS = "SELECT view_name FROM duckdb_views() WHERE NOT internal AND contains(s
 
 @dataclass(frozen=True)
 class TableLayout:
-    """Where the rows of a run's tables are. parts, bytes: files of tables; 0 where the database holds all rows."""
+    """Place of the rows of a run's tables. parts, bytes: files of tables; 0 where the database holds all rows."""
 
     database: str
     folder: str

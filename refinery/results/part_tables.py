@@ -45,7 +45,7 @@ Every = Callable[[Callable[[str, str], str], dict[str, Any], Sequence[str]], lis
 
 @dataclass(frozen=True)
 class TableOrder:
-    """What the tasks are asked for besides tables.
+    """Requests to the tasks besides tables.
 
     summary: plan of `stat_summary`. traced: condition on `facts` by step, of at most `trace_limit` rows each. written: columns
     of the statistics beside the export. parameters: of each step, as JSON.
@@ -91,7 +91,7 @@ class PartTables:
         return [json.loads(answer) for answer in self.every(work, self._shared, [json.dumps(call) for call in calls])]
 
     def _shared_by(self, done: Sequence[StageResult]) -> dict[str, Any]:
-        """What all tasks are told; the backend adds the limits of DuckDB."""
+        """Parameters of all tasks; the backend adds the limits of DuckDB."""
         found = [stage.findings for stage in done]
         limited = self.order.trace_limit is not None
         return {
@@ -109,7 +109,7 @@ class PartTables:
         }
 
     def _given(self, done: Sequence[StageResult], block: Block) -> dict[str, Any]:
-        """What the task of a block is told."""
+        """Parameters of the task of a block."""
         shards = slice(block.start, block.end)
         return {
             "number": block.number,

@@ -19,7 +19,7 @@ warnings.filterwarnings("ignore", "Arrow output on a DB-API result makes an extr
 
 
 class _Samples:
-    """What DuckDB reads as `batch`: the table that is there when a statement runs."""
+    """The relation `batch` as DuckDB reads it: `table` at the time when a statement runs, no rows without one."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema

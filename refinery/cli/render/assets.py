@@ -40,7 +40,7 @@ def _contents(asset: NeededAsset, place: Path, locked: lock.Locked) -> Iterator[
 
 
 def difference(asset: NeededAsset, place: Path, locked: lock.Locked) -> str | None:
-    """How an asset differs from the lock at `place`: empty if it does not, None without an entry."""
+    """Difference of an asset from the lock at `place`: empty if there is none, None without an entry."""
     name = asset.locked_name(place)
     return lock.difference(asset.files, locked[name]) if name in locked else None
 

@@ -135,7 +135,7 @@ def _some(shares: Sequence[Sequence[Share]]) -> list[tuple[int, list[Share]]]:
 
 
 def _statements(given: DedupInput) -> str:
-    """What `clusters.settle` runs."""
+    """SQL that `clusters.settle` runs, as JSON."""
     terms = [key_name(term.column) for term in given.order]
     order = [type(term)(**{**vars(term), "column": name}) for term, name in zip(given.order, terms, strict=True)]
     return json.dumps(

@@ -173,7 +173,7 @@ _gone = False
 
 
 def _used(folder: str) -> Report:
-    """What this process, with its children, uses."""
+    """Processor, memory and disk that this process and its children use."""
     global _sampler
     from refinery.monitoring import sampling
 

@@ -209,7 +209,7 @@ def test_the_table_covers_pythons_composition() -> None:
 
 
 def changes() -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """What a file has that the kernel does not take: words of the reason, and how the file is changed."""
+    """Changes of a file that the kernel does not take: a name, words of the reason, and the changed keys."""
     token = PLAIN | {"content": "<x>", "normalized": True, "special": False, "id": 5}
     yield "lower case", "Lowercase", {"normalizer": {"type": "Lowercase"}}
     yield "NFKC", "NFKC", {"normalizer": {"type": "Sequence", "normalizers": [{"type": "NFC"}, {"type": "NFKC"}]}}
