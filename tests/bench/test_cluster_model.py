@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from bench import cluster_model
 from bench.cluster_model import Cluster, Costs, makespan, simulate
+from refinery.execution.ray import barrier
 from refinery.results import stat_summary
 
 COSTS = Costs(
@@ -68,6 +69,6 @@ def test_more_nodes_move_marks_and_the_driver_stays_as_slow() -> None:
 
 
 def test_the_model_cuts_as_a_run_does() -> None:
-    run = pytest.importorskip("refinery.execution.ray.barrier")
-    assert (cluster_model.TOGETHER, cluster_model.JOINS, cluster_model.READS) == (run._TOGETHER, run._JOINS, run._READS)
+    cut = (barrier._TOGETHER, barrier._JOINS, barrier._READS)
+    assert (cluster_model.TOGETHER, cluster_model.JOINS, cluster_model.READS) == cut
     assert cluster_model.BLOCK == stat_summary.BLOCK
