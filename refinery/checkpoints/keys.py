@@ -17,7 +17,7 @@ import numpy as np
 
 from refinery import kernels
 from refinery.checkpoints.dependencies import assets
-from refinery.checkpoints.versions import libraries, versions
+from refinery.checkpoints.sql_tokens import sql_tokens, text_of
 from refinery.common.key_fields import canonical
 from refinery.compiler.program import Program
 from refinery.io.content_digest import how_cut
@@ -26,8 +26,8 @@ from refinery.io.writers.shared_file import SharedFile
 from refinery.operators import Library, is_shipped
 from refinery.operators.assets import by_contents
 from refinery.operators.local_code import stamp
+from refinery.operators.versions import libraries, versions
 from refinery.planning.plan import CompiledStage
-from refinery.recipe.sql import tokens_of
 from refinery.storage.open import open_store
 from refinery.workers.done_marks import key_of
 from refinery.workers.tasks import ShardResult, Task
@@ -88,8 +88,8 @@ def _libraries(path: Path, state: tuple[int, int]) -> dict[str, str]:
 
 def _without_paths(program: Program, assets: dict[str, str]) -> str:
     """The statement's tokens, without comments, which hold places of steps, and with digests for paths of files."""
-    tokens = tokens_of(program.pass_sql)
-    return json.dumps([(kind, assets.get(text, text) if kind == "STRING" else text) for kind, text in tokens])
+    tokens = [(token, text_of(token)) for token in sql_tokens(program.pass_sql)]
+    return json.dumps([token if text is None else ["text", assets.get(text, text)] for token, text in tokens])
 
 
 def _digest(numbers: np.ndarray | None) -> str:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from sqlglot import exp
-
 from refinery.compiler.templates import lit
 from refinery.operators.bounds import FilterBound, KeptRange
-from refinery.recipe.sql import parse
+from refinery.recipe.sql import exp, parse
 
 
 def order_terms(text: str) -> list[tuple[str, str]]:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from sqlglot import exp
-
 from refinery.compiler.templates import ident
+from refinery.recipe.sql import exp, parse
 
 
 @dataclass(frozen=True)
 class Definition:
-    """Column `name` with its `expression`; `step` needs it first, `note` describes it.
+    """Column `name` with its expression, as text and as a tree; `step` needs it first, `note` describes it.
 
     kind: "alive" or "pass" (the sample is still there, or would be), "delta", "text" and "changed" (a mapper's result
     for a text), "feature", "inner" (a value that an operator computes for its own columns), "stat", "mark", "key" or
@@ -20,15 +20,15 @@ class Definition:
     """
 
     name: str
-    expression: exp.Expr
+    sql: str
     step: int
     note: str
     kind: str
 
     @cached_property
-    def sql(self) -> str:
-        """The expression as text: a stage has several statements of the same definitions."""
-        return self.expression.sql("duckdb")
+    def expression(self) -> exp.Expr:
+        """The tree of the expression, made for those who ask for it."""
+        return parse(self.sql)
 
 
 class Layers:
@@ -38,9 +38,12 @@ class Layers:
     all layers above it; so steps share features.
     """
 
-    def __init__(self, available: set[str]) -> None:
+    def __init__(self, available: Iterable[str], layers: Iterable[Sequence[Definition]] = ()) -> None:
+        """available: columns of the relation below. layers: definitions that are known already, lowest layer first."""
         self._level = dict.fromkeys(available, 0)
-        self._layers: list[list[Definition]] = []
+        self._layers = [list(layer) for layer in layers]
+        for level, layer in enumerate(self._layers, 1):
+            self._level.update({definition.name: level for definition in layer})
 
     def __contains__(self, name: str) -> bool:
         return name in self._level
@@ -58,9 +61,14 @@ class Layers:
         level = 1 + max((self._level[other] for other in used if other in self._level), default=0)
         while len(self._layers) < level:
             self._layers.append([])
-        self._layers[level - 1].append(Definition(name, expression, step, note, kind))
+        self._layers[level - 1].append(Definition(name, expression.sql("duckdb"), step, note, kind))
         self._level[name] = level
         return name
+
+    @property
+    def available(self) -> list[str]:
+        """Columns of the relation below the first layer."""
+        return [name for name, level in self._level.items() if not level]
 
     def layers(self) -> list[list[Definition]]:
         """The definitions of each layer, lowest first."""

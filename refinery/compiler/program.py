@@ -7,8 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
-from sqlglot import exp
-
 from refinery.common.fields import keys_of
 from refinery.common.key_fields import left_out
 from refinery.compiler.chain import compile_chain
@@ -19,7 +17,7 @@ from refinery.compiler.templates import ident, lit
 from refinery.dedup.matchers import SHINGLES, MatchColumn
 from refinery.operators import Function, Library
 from refinery.operators.resources import resources_of
-from refinery.recipe.sql import parse
+from refinery.recipe.sql import exp, parse
 
 
 @dataclass(frozen=True)

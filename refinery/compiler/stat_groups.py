@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from sqlglot import exp
-
 from refinery.common.fields import keys_of
 from refinery.compiler.column_names import Keys
 from refinery.compiler.mistakes import each_of
@@ -15,7 +13,7 @@ from refinery.compiler.model import Schema
 from refinery.compiler.templates import ident, json_path, lit
 from refinery.errors import did_you_mean
 from refinery.recipe.model import StatSummary
-from refinery.recipe.sql import parse
+from refinery.recipe.sql import exp, parse
 
 # A hidden column: its name, SQL, and what it is.
 Column = tuple[str, str, str]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sqlglot import exp
-
 from refinery.common.fields import field_name
 from refinery.compiler.column_names import GUARDS
 from refinery.compiler.filter_order import StepColumns
 from refinery.compiler.layers import Definition
 from refinery.compiler.model import Chain, Keys
 from refinery.compiler.program import StepInfo
+from refinery.recipe.sql import exp
 
 
 def needs_of(chain: Chain, steps: Sequence[StepInfo]) -> list[StepColumns]:

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
-
-import jinja2
-from jinja2 import meta
-from jinja2.sandbox import SandboxedEnvironment
+from typing import TYPE_CHECKING, Any
 
 from refinery.common.fields import quoted
+from refinery.common.lazy import LazyModule
+from refinery.compiler.template_code import code_cache
+
+if TYPE_CHECKING:
+    import jinja2
+    from jinja2 import meta
+else:  # imported for the first template
+    jinja2, meta = LazyModule("jinja2"), LazyModule("jinja2.meta")
 
 
 @lru_cache(maxsize=1024)
@@ -104,10 +109,23 @@ def json_path(keys: tuple[str, ...]) -> str:
     return "".join("/" + key.replace("~", "~0").replace("/", "~1") for key in keys)
 
 
+_bodies: dict[str, str] = {}  # of templates, by their digests: only templates with a name have stored code
+
+
 @lru_cache(maxsize=1)
 def environment() -> jinja2.Environment:
     """The Jinja environment: sandboxed, because operator files may be untrusted; an unknown variable is an error."""
-    env = SandboxedEnvironment(undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False)
+    from jinja2.sandbox import SandboxedEnvironment
+
+    env = SandboxedEnvironment(
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,
+        loader=jinja2.FunctionLoader(_bodies.get),
+        cache_size=-1,
+        bytecode_cache=code_cache(),
+    )
     env.filters["lit"] = lit
     env.filters["ident"] = ident
     return env
@@ -116,4 +134,6 @@ def environment() -> jinja2.Environment:
 @lru_cache(maxsize=1024)
 def template(body: str) -> jinja2.Template:
     """The compiled template of an operator's body."""
-    return environment().from_string(body)
+    name = hashlib.sha256(body.encode("utf-8", "surrogatepass")).hexdigest()
+    _bodies[name] = body
+    return environment().get_template(name)

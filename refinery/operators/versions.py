@@ -12,9 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 
-from refinery.common.version import PACKAGE, __version__
-from refinery.operators import local_modules, shipped
-from refinery.operators.local_code import sources_in
+from refinery.common.version import IMPORTED, PACKAGE, __version__
+from refinery.operators.home import shipped
+from refinery.operators.local_code import local_modules, sources_in
 
 # Packages of refinery that decide no stored result, and why. All others count, with the sources of shipped operators.
 LEFT_OUT = {
@@ -43,13 +43,27 @@ def versions() -> dict[str, str]:
 
 def own_sources(home: Path) -> str:
     """A digest of refinery's code and shipped operators, because a checkout changes without a new version."""
-    whole, root = hashlib.sha256(), shipped()
-    for folder in (home, root / "sql", root / "udfs"):
-        for inside in sorted(_files(folder)):
-            if not (folder == home and is_left_out(inside)):
-                content = Path(folder, *inside).read_bytes()
-                whole.update(f"{'/'.join(inside)}\0".encode() + content)
+    whole = hashlib.sha256()
+    for folder, inside in _sources(home):
+        content = Path(folder, *inside).read_bytes()
+        whole.update(f"{'/'.join(inside)}\0".encode() + content)
     return whole.hexdigest()
+
+
+def sources_changed() -> bool:
+    """True if a source of `own_sources` changed after this process began to import refinery: it may run older code.
+
+    By the time of the file's last status change, which nobody can set.
+    """
+    return any(os.stat(os.path.join(folder, *inside)).st_ctime >= IMPORTED for folder, inside in _sources(PACKAGE))
+
+
+def _sources(home: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
+    """Files that decide stored results: their folder and the parts of their paths in it."""
+    root = shipped()
+    for folder in (home, root / "sql", root / "udfs"):
+        found = sorted(_files(folder))
+        yield from ((folder, inside) for inside in found if not (folder == home and is_left_out(inside)))
 
 
 def _files(folder: Path) -> Iterator[tuple[str, ...]]:

@@ -31,6 +31,7 @@ from refinery.planning.filter_costs import Costs, by_class, keep, measured, orde
 from refinery.planning.kernel_files import kernel_files
 from refinery.planning.shard_cut import Capacity, ShardCut, shard_cut
 from refinery.planning.sizes import Sizes, batch_sizes, mean_row
+from refinery.planning.stored_stages import binds_alike, stage_key, store_stage, stored_stage
 from refinery.recipe import Recipe
 from refinery.recipe.lost import MissingStatistics
 from refinery.recipe.model import StatSummary
@@ -43,11 +44,16 @@ from refinery.workers.threads import cores
 
 @dataclass(frozen=True)
 class CompiledStage:
-    """A stage with its compiled program and chain."""
+    """A stage with its compiled program and chain.
+
+    key: of the stage in the user's cache folder, see `stored_stages`. stored: it comes from there.
+    """
 
     stage: Stage
     program: Program
     chain: Chain
+    key: str | None = None
+    stored: bool = False
 
     @property
     def all_steps(self) -> list[Any]:
@@ -233,9 +239,11 @@ def compile_stages(
         last = stage is stages[-1]
         try:
             planned = compile_stage(stage, recipe, library, schema, text_key, earlier, last)
-            if shards is not None:
+            if shards is not None and not (planned.stored and binds_alike(planned.program)):
                 alone = partial(_only, stage, recipe, library, schema, tuple(earlier))
                 bind(planned.program, stage, alone, shards, recipe.stat_summary)
+                if planned.key and not planned.stored:
+                    store_stage(planned.key, planned.program, planned.chain, library)
         except RecipeError as error:
             problems += _sure(error.problems, schema)
             problems += _problems_of_rest(stage, error, recipe, library, schema, earlier, shards)
@@ -324,9 +332,12 @@ def compile_stage(
 ) -> CompiledStage:
     """Compile one stage. earlier: statistics of the stages before. Raises RecipeError."""
     around, stats = around_of(stage, recipe, earlier), recipe.keep_stats_in_res_ds and last
-    program, chain = build(stage.running, library, schema, text_key, recipe.op_fusion, stats, around)
+    steps = [step for step in (stage.before, *stage.running, stage.after) if step is not None]
+    key = stage_key(steps, library, stage, around, schema, text_key, recipe.op_fusion, stats)
+    stored = stored_stage(key, stage.running) if key else None
+    program, chain = stored or build(stage.running, library, schema, text_key, recipe.op_fusion, stats, around)
     program = replace(program, folders=folders_of(recipe, library), seconds=seconds_of(recipe.row_timeout))
-    return CompiledStage(stage, program, chain)
+    return CompiledStage(stage, program, chain, key, stored is not None)
 
 
 def around_of(stage: Stage, recipe: Recipe, earlier: Sequence[Stat]) -> CompileContext:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from refinery.compiler.layers import Definition
 from refinery.compiler.model import BatchColumn, OrderTerm, Stat, TextChange
 from refinery.compiler.program import Program, StepInfo
 from refinery.dedup.matchers import MatchColumn
@@ -31,6 +32,7 @@ CLASSES: dict[str, type] = {
     kind.__name__: kind
     for kind in (
         TextChange,
+        Definition,
         Function,
         BatchColumn,
         OrderTerm,

@@ -24,10 +24,10 @@ import refinery.api
 import refinery.execution.ray
 import refinery.execution.run
 import refinery.results.trace
-from refinery.checkpoints.versions import versions
 from refinery.compiler.templates import template
 from refinery.execution.open import open_recipe
 from refinery.operators import shipped
+from refinery.operators.versions import versions
 
 # Seconds after which a run that should take one is ended, and says where it was.
 HANGS = 900

@@ -14,10 +14,10 @@ import duckdb
 import pytest
 
 import refinery
-from refinery.checkpoints.versions import is_left_out, libraries, own_sources
 from refinery.errors import DataError, OperatorError
 from refinery.inspect.why.query import RowHistories
 from refinery.operators import local_modules, read_operator
+from refinery.operators.versions import is_left_out, libraries, own_sources
 from tests.checkpoints.forks import Forks
 from tests.runs import exported, operator_folder, settings, texts, write_lines
 from tests.sampling import named, sampled
@@ -207,7 +207,7 @@ def test_no_package_is_looked_for_that_has_a_module_of_the_user(
 ) -> None:
     """Reading what each installed package holds takes half a second."""
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr("refinery.checkpoints.versions._by_module", None)
+    monkeypatch.setattr("refinery.operators.versions._by_module", None)
     put(tmp_path / "beside_of_test.py", "import numba, json\n")
     put(tmp_path / "own_mapper.py", "import beside_of_test\n")
     assert {"numba", "llvmlite"} <= libraries(tmp_path / "own_mapper.py").keys()
