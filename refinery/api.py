@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 
+from refinery.common.lazy import duckdb
 from refinery.common.paths import shorter
 from refinery.common.version import __version__
 from refinery.compiler.column_names import OF_BATCH

@@ -11,10 +11,10 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from refinery.assets.download import Download
 from refinery.common.version import __version__
 from refinery.errors import DataError, OutputError
 from refinery.storage.file_digests import sha256_of
@@ -28,15 +28,6 @@ _DROPPED = (urllib.error.URLError, http.client.HTTPException, ConnectionError, T
 
 # Bytes that are there and bytes in all, None where the server does not say.
 Progress = Callable[[int, int | None], None]
-
-
-@dataclass(frozen=True)
-class Download:
-    """A file to load. sha256: that it must have, empty for any."""
-
-    url: str
-    target: Path
-    sha256: str = ""
 
 
 def fetch(download: Download, progress: Progress = lambda done, whole: None, wait: float = 1.0) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import duckdb
+from refinery.common.lazy import duckdb
 
 
 def sql_tokens(sql: str) -> list[str]:

@@ -13,7 +13,8 @@ from typing import Any
 import click
 
 from refinery.assets import lock
-from refinery.assets.fetch import Download, Progress, fetch
+from refinery.assets.download import Download
+from refinery.assets.fetch import Progress, fetch
 from refinery.assets.places import store
 from refinery.cli.render import assets as render
 from refinery.common.paths import shorter

@@ -1,9 +1,16 @@
-"""Modules of libraries that are imported at their first use, because they take long to import."""
+"""Libraries that are imported at their first use, because commands that need them little would wait for them."""
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import duckdb as duckdb
+    import jinja2 as jinja2
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+    from sqlglot import exp as exp
 
 
 class LazyModule:
@@ -21,3 +28,9 @@ class LazyModule:
         value = getattr(import_module(self._name), name)
         setattr(self, name, value)
         return value
+
+
+if not TYPE_CHECKING:
+    duckdb, jinja2 = LazyModule("duckdb"), LazyModule("jinja2")
+    pc, pq = LazyModule("pyarrow.compute"), LazyModule("pyarrow.parquet")
+    exp = LazyModule("sqlglot.expressions")  # trees of SQL

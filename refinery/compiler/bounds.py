@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from refinery.common.lazy import exp
 from refinery.compiler.templates import lit
 from refinery.operators.bounds import FilterBound, KeptRange
-from refinery.recipe.sql import exp, parse
+from refinery.recipe.sql import parse
 
 
 def order_terms(text: str) -> list[tuple[str, str]]:

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from refinery.common.fields import keys_of
+from refinery.common.lazy import exp
 from refinery.compiler.batch_reads import BatchRead, BatchReads
 from refinery.compiler.bounds import in_range, order_terms
 from refinery.compiler.column_names import ColumnNames, Keys, called, column, stem
@@ -25,7 +26,6 @@ from refinery.compiler.user_names import json_column, json_of_numbers, own_expre
 from refinery.errors import Problem, RecipeError, did_you_mean
 from refinery.operators import Function, Library, Operator
 from refinery.operators.bounds import kept_range
-from refinery.recipe.sql import exp
 from refinery.recipe.sql_files import file_names
 
 

@@ -7,8 +7,8 @@ import zlib
 from collections.abc import Container, Hashable, Iterable
 from itertools import chain, count
 
+from refinery.common.lazy import exp
 from refinery.compiler.templates import ident
-from refinery.recipe.sql import exp
 
 # A text field, such as ("meta", "body").
 Keys = tuple[str, ...]

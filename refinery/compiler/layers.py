@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from refinery.common.lazy import exp
 from refinery.compiler.templates import ident
-from refinery.recipe.sql import exp, parse
+from refinery.recipe.sql import parse
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from refinery.common.fields import field_name, keys_of
+from refinery.common.lazy import exp
 from refinery.compiler.deduplicators import key_name
 from refinery.compiler.model import REST
 from refinery.compiler.program import Program
 from refinery.errors import Problem, RecipeError, suggestion
 from refinery.operators import Operator
-from refinery.recipe.sql import exp
 
 # Kinds of columns that belong to one step; others are computed once for all steps that need them.
 _BATCH = "batch"

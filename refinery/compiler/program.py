@@ -9,6 +9,7 @@ from typing import Any
 
 from refinery.common.fields import keys_of
 from refinery.common.key_fields import left_out
+from refinery.common.lazy import exp
 from refinery.compiler.chain import compile_chain
 from refinery.compiler.column_names import LIGHT, Keys
 from refinery.compiler.layers import Definition
@@ -17,7 +18,7 @@ from refinery.compiler.templates import ident, lit
 from refinery.dedup.matchers import SHINGLES, MatchColumn
 from refinery.operators import Function, Library
 from refinery.operators.resources import resources_of
-from refinery.recipe.sql import exp, parse
+from refinery.recipe.sql import parse
 
 
 @dataclass(frozen=True)

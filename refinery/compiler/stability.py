@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from refinery.recipe.sql import exp
+from refinery.common.lazy import exp
 from refinery.recipe.sql_files import function_name, shown
 
 # Functions that DuckDB calls volatile or consistent within a query only, macros that use them, and aggregates that draw

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from functools import partial
 
 from refinery.common.fields import keys_of
+from refinery.common.lazy import exp
 from refinery.compiler.column_names import Keys
 from refinery.compiler.mistakes import each_of
 from refinery.compiler.model import Schema
 from refinery.compiler.templates import ident, json_path, lit
 from refinery.errors import did_you_mean
 from refinery.recipe.model import StatSummary
-from refinery.recipe.sql import exp, parse
+from refinery.recipe.sql import parse
 
 # A hidden column: its name, SQL, and what it is.
 Column = tuple[str, str, str]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from refinery.common.fields import field_name
+from refinery.common.lazy import exp
 from refinery.compiler.column_names import GUARDS
 from refinery.compiler.filter_order import StepColumns
 from refinery.compiler.layers import Definition
 from refinery.compiler.model import Chain, Keys
 from refinery.compiler.program import StepInfo
-from refinery.recipe.sql import exp
 
 
 def needs_of(chain: Chain, steps: Sequence[StepInfo]) -> list[StepColumns]:

@@ -7,23 +7,19 @@ import math
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from refinery.common.fields import quoted
-from refinery.common.lazy import LazyModule
+from refinery.common.lazy import jinja2
 from refinery.compiler.template_code import code_cache
-
-if TYPE_CHECKING:
-    import jinja2
-    from jinja2 import meta
-else:  # imported for the first template
-    jinja2, meta = LazyModule("jinja2"), LazyModule("jinja2.meta")
 
 
 @lru_cache(maxsize=1024)
 def asks_for(body: str, name: str) -> bool:
     """Return whether a template uses a variable."""
-    return name in body and name in meta.find_undeclared_variables(environment().parse(body))
+    from jinja2.meta import find_undeclared_variables
+
+    return name in body and name in find_undeclared_variables(environment().parse(body))
 
 
 @dataclass(frozen=True)

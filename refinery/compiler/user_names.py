@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import cast
 
+from refinery.common.lazy import exp
 from refinery.compiler.mistakes import Mistakes
 from refinery.compiler.stability import reads_elsewhere, unstable
 from refinery.compiler.templates import ident, json_path, lit
 from refinery.errors import did_you_mean
-from refinery.recipe.sql import exp, quoted_columns
 from refinery.recipe.sql import parse as parse
+from refinery.recipe.sql import quoted_columns
 from refinery.recipe.sql_files import function_name, shown
 
 Lookup = Callable[[str], "exp.Expr | None"]

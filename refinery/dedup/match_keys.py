@@ -11,10 +11,10 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 
 from refinery.common.connections import connect
+from refinery.common.lazy import duckdb
 from refinery.compiler.deduplicators import sql_of
 from refinery.compiler.templates import lit
 from refinery.dedup.matchers import MatchColumn

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from refinery.common.lazy import pq
 from refinery.kernels.core.arrow import numbers
 from refinery.storage.store import Store
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from refinery.common.lazy import pq
 from refinery.compiler.deduplicators import sql_of
 from refinery.kernels.core.arrow import ints, numbers
 from refinery.operators import Operator

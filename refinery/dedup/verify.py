@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 
 from refinery.common.connections import connect
+from refinery.common.lazy import duckdb
 from refinery.compiler.program import Program
 from refinery.compiler.templates import lit
 from refinery.dedup.match_keys import SqlLimits

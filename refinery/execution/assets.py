@@ -11,7 +11,7 @@ from typing import Any
 
 from refinery.assets import lock
 from refinery.assets.contents import AssetFile, contents
-from refinery.assets.fetch import Download
+from refinery.assets.download import Download
 from refinery.assets.places import Place
 from refinery.assets.sources import Source, source_of
 from refinery.errors import DataError, RecipeError

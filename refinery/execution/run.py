@@ -48,7 +48,6 @@ from refinery.results.events import log_end, log_plan, log_reused, require_reada
 from refinery.results.locks import locked
 from refinery.results.output_checks import require_objects
 from refinery.results.owned_files import OwnedFiles
-from refinery.results.part_files import folder_of as folder_of_parts
 from refinery.results.part_files import keep_only
 from refinery.results.stage_result import StageResult
 from refinery.results.whole_tables import TableMaker, WholeTables
@@ -146,7 +145,7 @@ def execute_prepared(
             RunJob(prepared, place, started, began, progress, extension, watch, beside, overwrite), make, hint
         )
         outcome = replace(outcome, notes=(*outcome.notes, *place.publish(overwrite)))
-        keep_only(place.tables(), folder_of_parts(run_dir.database))
+        keep_only(place.tables(), run_dir.database)
         log_end(outcome.alarms, outcome.notes)
     require_readable(outcome.alarms, run_dir)
     return outcome
@@ -182,7 +181,7 @@ def _execute(job: RunJob, make: MakeRunner, hint: ResumeHint) -> Outcome:
     _fresh(run_dir, belongings)
     job.place.tidy()
     if not job.place.url:
-        keep_only(job.place.tables(), folder_of_parts(run_dir.database))
+        keep_only(job.place.tables(), run_dir.database)
     prepared.keep_order(run_dir)
     store = job.place.parts()
     with (

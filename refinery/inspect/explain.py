@@ -11,9 +11,9 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 
 from refinery.common.fitted import Fitted, broken_label, narrower
+from refinery.common.lazy import pq
 from refinery.common.printable import printable
 from refinery.compiler.explain import BarrierPlan, StepPlan, barrier_plan, step_plans
 from refinery.compiler.step_columns import needs_of

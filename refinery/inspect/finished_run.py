@@ -9,9 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import duckdb
-
 from refinery.common.fields import keys_of
+from refinery.common.lazy import duckdb
 from refinery.compiler.chain import compile_chain
 from refinery.compiler.model import Chain, CompileContext, Schema, Stat
 from refinery.compiler.stages import cut_at_barriers

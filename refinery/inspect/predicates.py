@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from refinery.common.lazy import exp
 from refinery.compiler.column_names import called, replaced
 from refinery.compiler.model import Chain
-from refinery.recipe.sql import exp
 
 # The row number, a column of the tables `stats` and `row_outcomes`.
 NUMBER = "_row"

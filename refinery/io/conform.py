@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from refinery.common.lazy import pc
 from refinery.errors import DataError
 from refinery.io.model import Partitions
 from refinery.io.partitions import with_columns

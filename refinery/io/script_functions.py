@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from refinery.common.lazy import pc
 from refinery.io.duplicate_keys import last_of_each
 from refinery.io.writers.set_fields import set_members
 from refinery.kernels.core.arrow import ints, texts

@@ -61,7 +61,7 @@ class Library:
     def operators(self) -> Mapping[str, Operator]:
         """Operators by name, each header read at first use."""
         paths = {n: p for n, (d, p) in self._paths.items() if d in KINDS}
-        return _Lazy(paths | self._aliases, lambda name, path: read_operator(path, name, self.matchers))
+        return _Lazy(paths, lambda name, path: read_operator(path, name, self.matchers), lambda: self._aliases)
 
     @cached_property
     def matchers(self) -> dict[str, Path]:
@@ -109,19 +109,29 @@ def _files(folder: Path, endings: tuple[str, ...]) -> list[Path]:
 
 
 class _Lazy(Mapping[str, Item]):
-    """Mapping that reads each item at its first use."""
+    """Mapping that reads each item at its first use. aliases: further names, for which other files are read."""
 
-    def __init__(self, paths: dict[str, Path], read: Callable[[str, Path], Item]) -> None:
-        self._paths, self._read = paths, read
+    def __init__(
+        self,
+        paths: dict[str, Path],
+        read: Callable[[str, Path], Item],
+        aliases: Callable[[], Mapping[str, Path]] = dict,
+    ) -> None:
+        self._named, self._read, self._aliases = paths, read, aliases
         self._loaded: dict[str, Item] = {}
+
+    @cached_property
+    def _paths(self) -> dict[str, Path]:
+        return {**self._named, **self._aliases()}
 
     def __getitem__(self, name: str) -> Item:
         if name not in self._loaded:
-            self._loaded[name] = self._read(name, self._paths[name])
+            path = self._named[name] if name in self._named else self._paths[name]
+            self._loaded[name] = self._read(name, path)
         return self._loaded[name]
 
     def __contains__(self, name: object) -> bool:
-        return name in self._paths
+        return name in self._named or name in self._paths
 
     def __iter__(self) -> Iterator[str]:
         return iter(sorted(self._paths))

@@ -8,7 +8,7 @@ import importlib.metadata as metadata
 import os
 import platform
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from pathlib import Path
 
@@ -24,11 +24,13 @@ LEFT_OUT = {
     "monitoring": "watches a run",
     "tracer": "writes traces of others' operators",
 }
+_LEFT_OUT = tuple(f"{package}/" for package in LEFT_OUT)
 # Extras of refinery whose packages compute results.
 _COMPUTING = {"tokenizers", "sentencepiece", "spacy", "urls"}
 # Requirements of refinery that only show results, or look at the machine.
 _FOR_SHOW = {"click", "psutil", "rich"}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_VERSION = re.compile(r"^Version: *(\S+)", re.MULTILINE)
 _EXTRA = re.compile(r"extra\s*==\s*['\"]([^'\"]+)")
 
 
@@ -44,9 +46,9 @@ def versions() -> dict[str, str]:
 def own_sources(home: Path) -> str:
     """A digest of refinery's code and shipped operators, because a checkout changes without a new version."""
     whole = hashlib.sha256()
-    for folder, inside in _sources(home):
-        content = Path(folder, *inside).read_bytes()
-        whole.update(f"{'/'.join(inside)}\0".encode() + content)
+    for name, path in _sources(home):
+        with open(path, "rb") as file:
+            whole.update(f"{name}\0".encode() + file.read())
     return whole.hexdigest()
 
 
@@ -55,28 +57,29 @@ def sources_changed() -> bool:
 
     By the time of the file's last status change, which nobody can set.
     """
-    return any(os.stat(os.path.join(folder, *inside)).st_ctime >= IMPORTED for folder, inside in _sources(PACKAGE))
+    return any(os.stat(path).st_ctime >= IMPORTED for _, path in _sources(PACKAGE))
 
 
-def _sources(home: Path) -> Iterator[tuple[Path, tuple[str, ...]]]:
-    """Files that decide stored results: their folder and the parts of their paths in it."""
+def _sources(home: Path) -> Iterator[tuple[str, str]]:
+    """Files that decide stored results: their names in the folder that has them, and their paths. Texts: it is called often."""
     root = shipped()
-    for folder in (home, root / "sql", root / "udfs"):
-        found = sorted(_files(folder))
-        yield from ((folder, inside) for inside in found if not (folder == home and is_left_out(inside)))
+    yield from ((name, path) for name, path in _files(str(home)) if not is_left_out(name))
+    for folder in ("sql", "udfs"):
+        yield from _files(str(root / folder))
 
 
-def _files(folder: Path) -> Iterator[tuple[str, ...]]:
-    """The files below a folder, as parts of their paths in it, without Python's caches."""
+def _files(folder: str) -> list[tuple[str, str]]:
+    """The files below a folder, sorted: their names in it and their paths, without Python's caches."""
+    found = []
     for root, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if name != "__pycache__"]
-        above = Path(root).relative_to(folder).parts
-        yield from ((*above, name) for name in files)
+        found += [f"{root}{os.sep}{name}" for name in files]
+    return sorted((path[len(folder) + 1 :], path) for path in found)
 
 
-def is_left_out(inside: Sequence[str]) -> bool:
-    """True for a file below a package of LEFT_OUT. inside: the parts of its path in refinery's folder."""
-    return any("/".join(inside).startswith(f"{package}/") for package in LEFT_OUT)
+def is_left_out(name: str) -> bool:
+    """True for a file below a package of LEFT_OUT. name: its path in refinery's folder."""
+    return name.startswith(_LEFT_OUT)
 
 
 def libraries(path: Path) -> dict[str, str]:
@@ -131,9 +134,12 @@ def _installed(names: Iterable[str]) -> dict[str, str]:
 @cache
 def _version(name: str) -> str | None:
     try:
-        return metadata.version(name)
+        text = metadata.distribution(name).read_text("METADATA") or ""
     except metadata.PackageNotFoundError:
         return None
+    # `metadata.version` parses the whole description, as a mail.
+    found = _VERSION.search(text.partition("\n\n")[0])
+    return found[1] if found else metadata.version(name)
 
 
 @cache

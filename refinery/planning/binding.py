@@ -9,9 +9,8 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
 
-import duckdb
-
 from refinery.common.connections import refused
+from refinery.common.lazy import duckdb
 from refinery.common.paths import printable
 from refinery.compiler.program import Program
 from refinery.compiler.stages import Stage

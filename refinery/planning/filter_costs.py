@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from refinery.common.lazy import pc
 from refinery.compiler.column_names import called
 from refinery.compiler.filter_order import FilterOrder, StepColumns, arranged
 from refinery.compiler.model import Chain, Stat, bytes_name

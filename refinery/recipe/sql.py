@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
-from refinery.common.lazy import LazyModule
-
-if TYPE_CHECKING:
-    from sqlglot import exp
-else:
-    exp = LazyModule("sqlglot.expressions")  # imported for the first stage that is not compiled yet
+from refinery.common.lazy import exp
 
 
 def parse(sql: str) -> exp.Expr:

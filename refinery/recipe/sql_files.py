@@ -7,12 +7,9 @@ for another.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
+from refinery.common.lazy import exp
 from refinery.recipe.sql import parse, quoted_columns
-
-if TYPE_CHECKING:
-    from sqlglot import exp
 
 # DuckDB's table functions whose first argument names files, and those whose rows depend on their arguments alone. All
 # others are refused: their rows depend on the session, the machine, or a computed statement.
@@ -57,8 +54,6 @@ def _parsed(sql: str) -> exp.Expr:
 
 def _named(tree: exp.Expr) -> Iterator[str]:
     """Yield each file name."""
-    from sqlglot import exp
-
     for node in tree.walk():
         if isinstance(node, (exp.Summarize, exp.Show, exp.Command)):
             raise ValueError(f"{node.key.upper()} stands where only a query can; write a SELECT")
@@ -69,8 +64,6 @@ def _named(tree: exp.Expr) -> Iterator[str]:
 
 
 def _of_table(table: exp.Table) -> Iterator[str]:
-    from sqlglot import exp
-
     parts = [part for part in table.parts if part is not None]
     if not parts or not all(isinstance(part, exp.Identifier) for part in parts):
         raise ValueError(f"{shown(table)} is no table whose file can be known; {_WRITE}")
@@ -85,8 +78,6 @@ def _of_table(table: exp.Table) -> Iterator[str]:
 
 
 def _of_function(node: exp.Func) -> Iterator[str]:
-    from sqlglot import exp
-
     name = function_name(node)
     if name in READERS:
         arguments = list(node.expressions) if isinstance(node, exp.Anonymous) else [node.this, *node.expressions]
@@ -100,8 +91,6 @@ def _of_function(node: exp.Func) -> Iterator[str]:
 
 def _literals(argument: exp.Expr | None, call: exp.Expr) -> Iterator[str]:
     """Yield the texts of the literals of an argument. Raises ValueError if it is computed."""
-    from sqlglot import exp
-
     while isinstance(argument, (exp.Paren, exp.Cast)):
         argument = argument.this
     if isinstance(argument, exp.Literal) and argument.is_string:
@@ -117,8 +106,6 @@ def _literals(argument: exp.Expr | None, call: exp.Expr) -> Iterator[str]:
 
 def _is_common(table: exp.Expr, name: str) -> bool:
     """Return whether a table's name is that of a visible common table expression (WITH)."""
-    from sqlglot import exp
-
     inside = table
     while (query := inside.parent) is not None:
         with_ = query.args.get("with_")
@@ -141,8 +128,6 @@ def _position(node: exp.Expr, with_: exp.With) -> int:
 
 def function_name(node: exp.Expr) -> str:
     """DuckDB's name of the function that a node calls; empty for other nodes."""
-    from sqlglot import exp
-
     if isinstance(node, exp.Anonymous):
         return node.name.lower()
     return node.sql_name().lower() if isinstance(node, exp.Func) else ""

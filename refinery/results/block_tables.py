@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from refinery.common.connections import connect
+from refinery.common.lazy import pq
 from refinery.compiler.templates import lit
 from refinery.errors import ConservationError
 from refinery.io.writers.export import stats_query

@@ -13,11 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 
 from refinery.common.connections import connect
+from refinery.common.lazy import duckdb
 from refinery.compiler.templates import ident, lit
 from refinery.errors import ConservationError
 from refinery.kernels.core.arrow import ints, of_texts

@@ -8,8 +8,7 @@ import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
-import duckdb
-
+from refinery.common.lazy import duckdb
 from refinery.errors import DataError, OperatorError, OutputError
 from refinery.io.writers.write import writing
 

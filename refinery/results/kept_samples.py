@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 
 from refinery.common.connections import connect
+from refinery.common.lazy import duckdb
 from refinery.compiler.templates import ident, lit
 from refinery.errors import DataError
 from refinery.io.batch import LINE

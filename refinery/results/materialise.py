@@ -51,7 +51,7 @@ def materialise(work_dir: Path, output: str | None = None, overwrite: bool = Fal
             with writing(str(database)):
                 _write(database, database)
             local = open_store(str(RunDir(work_dir).tables))
-            keep_only(local, "")
+            keep_only(local, None)
         return database
     target = Path(output).expanduser()
     if target.exists() and not overwrite:

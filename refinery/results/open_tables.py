@@ -6,8 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-import duckdb
-
+from refinery.common.lazy import duckdb
 from refinery.compiler.templates import lit
 from refinery.errors import DataError
 from refinery.results.part_files import folder_in

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-import duckdb
 import pyarrow as pa
 
+from refinery.common.lazy import duckdb
 from refinery.compiler.program import Program
 from refinery.compiler.stat_groups import key_name, keyed
 from refinery.compiler.stat_summary import empty_summary

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import duckdb
+from refinery.common.lazy import duckdb
 
 
 def name_column(con: duckdb.DuckDBPyConnection, steps: str = "steps") -> str:

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from refinery import kernels
+from refinery.common.lazy import pc
 from refinery.compiler.program import Program
 from refinery.compiler.stat_groups import TOKENS, key_name
 from refinery.compiler.stat_summary import SummedStatistic, summed

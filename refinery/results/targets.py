@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import duckdb
-
+from refinery.common.lazy import duckdb
 from refinery.compiler.model import Stat
 from refinery.errors import OutputError
 from refinery.io.writers.export import stats_path

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from refinery.common.lazy import pq
 from refinery.compiler.program import Program, StepInfo
 from refinery.compiler.templates import lit
 from refinery.io.model import Shard

@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
-import duckdb
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from refinery.common.lazy import duckdb, pc
 from refinery.compiler.templates import template
 from refinery.errors import OutputError
 from refinery.operators import read_sql

@@ -10,10 +10,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 
+from refinery.common.lazy import duckdb
 from refinery.common.paths import printable
 from refinery.errors import DataError, did_you_mean
 from refinery.kernels.core.arrow import ints, numbers, of_texts

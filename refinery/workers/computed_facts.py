@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from refinery.common.lazy import pc
 from refinery.errors import ConservationError
 from refinery.io.batch import Batch
 from refinery.io.model import Shard

@@ -11,9 +11,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
-
 from refinery import kernels
+from refinery.common.lazy import pq
 from refinery.common.paths import shorter
 from refinery.io.content_digest import content_of, is_lines, stamp_of
 from refinery.io.model import Shard

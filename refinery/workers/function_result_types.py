@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
 
-import duckdb
 import pyarrow as pa
 from pyarrow import types
 
+from refinery.common.lazy import duckdb
+from refinery.compiler.templates import ident
 from refinery.errors import OperatorError
 from refinery.operators import Function
 
@@ -49,8 +51,35 @@ def declared_type(function: Function) -> pa.DataType:
         ) from None
 
 
+_PLAIN = {
+    "BIGINT": pa.int64(),
+    "BLOB": pa.binary(),
+    "BOOLEAN": pa.bool_(),
+    "DOUBLE": pa.float64(),
+    "FLOAT": pa.float32(),
+    "INTEGER": pa.int32(),
+    "UBIGINT": pa.uint64(),
+    "VARCHAR": pa.string(),
+}
+_STRUCT = re.compile(r"STRUCT\((\w+ \w+(?:\[\])?(?:, \w+ \w+(?:\[\])?)*)\)")
+
+
+def _plain_type(declared: str) -> pa.DataType | None:
+    """Arrow type of a frequent declaration: a plain type, a list of it, a structure of these; None for any other."""
+    if (found := _STRUCT.fullmatch(declared)) is not None:
+        members = [member.split(" ") for member in found[1].split(", ")]
+        kinds = [_plain_type(kind) for _, kind in members]
+        named = {name for name, _ in members if ident(name) == name}  # neither keywords nor upper case
+        whole = len(named) == len(members) and None not in kinds
+        return pa.struct([(name, kind) for (name, _), kind in zip(members, kinds, strict=True)]) if whole else None
+    kind = _PLAIN.get(declared.removesuffix("[]"))
+    return pa.list_(pa.field("l", kind)) if kind is not None and declared.endswith("[]") else kind
+
+
 @lru_cache(maxsize=256)
 def _arrow_type(declared: str) -> pa.DataType:
+    if (plain := _plain_type(declared)) is not None:
+        return plain
     with _database().cursor() as con:
         return con.sql(f"SELECT CAST(NULL AS {declared}) AS v").to_arrow_table().schema.field("v").type
 

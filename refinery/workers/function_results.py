@@ -14,9 +14,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import types
 
+from refinery.common.lazy import pc
 from refinery.common.version import PACKAGE
 from refinery.errors import OperatorError
 from refinery.operators import Function, shipped

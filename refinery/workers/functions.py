@@ -7,10 +7,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 
+from refinery.common.lazy import duckdb
 from refinery.kernels.core.arrow import ints, whole
 from refinery.kernels.core.jit import compile_missing
 from refinery.operators import Function, is_shipped

@@ -6,10 +6,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 
 from refinery.common.connections import connect
+from refinery.common.lazy import duckdb
 from refinery.compiler.model import Schema
 from refinery.compiler.templates import lit
 from refinery.errors import DataError

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
+from refinery.common.lazy import pc, pq
 from refinery.compiler.deduplicators import key_name
 from refinery.dedup.matchers import MatchColumn
 from refinery.kernels.core.arrow import ints, numbers, whole

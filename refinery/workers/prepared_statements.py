@@ -9,8 +9,9 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import duckdb
 import pyarrow as pa
+
+from refinery.common.lazy import duckdb
 
 _BATCH = "batch"
 

@@ -22,9 +22,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
 
-import duckdb
 import numpy as np
 
+from refinery.common.lazy import duckdb
 from refinery.compiler.program import Program
 from refinery.errors import RefineryError
 from refinery.io.model import Shard, Source

@@ -14,9 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-import duckdb
-
 from refinery import errors
+from refinery.common.lazy import duckdb
 from refinery.workers import serialization
 
 _COMMAND = (sys.executable, "-P", "-m", "refinery.workers.process_main")

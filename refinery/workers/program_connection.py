@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 
 from refinery.common.connections import connect, lock
+from refinery.common.lazy import duckdb
 from refinery.compiler.model import BatchColumn
 from refinery.compiler.program import Program
 from refinery.io.batch import Batch

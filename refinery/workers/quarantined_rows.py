@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from refinery.common.fields import field_name
+from refinery.common.lazy import pc
 from refinery.common.redaction import hide
 from refinery.compiler.program import Program
 from refinery.io.batch import Batch

@@ -10,32 +10,31 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 
+from refinery.common.lazy import duckdb
 from refinery.compiler.program import Program, pretty
 from refinery.errors import StatementTimeout
 from refinery.io.batch import Batch
 from refinery.kernels.core.arrow import ints, numbers
 from refinery.workers.statement_limits import too_long
 
-# Errors that no row is to blame for.
-_NO_ROWS_FAULT = (
-    duckdb.OutOfMemoryException,
-    duckdb.InterruptException,
-    duckdb.BinderException,
-    duckdb.CatalogException,
-    duckdb.ParserException,
-    duckdb.IOException,
-    duckdb.PermissionException,
-)
-
-# Errors that a row can be to blame for.
-_RAISED = (duckdb.Error, StatementTimeout)
-
 # Most rows of a batch, failing in the same expression, whose own messages are determined.
 _MESSAGES = 100
+
+
+def _no_rows_fault() -> tuple[type[duckdb.Error], ...]:
+    """Errors that no row is to blame for."""
+    return (
+        duckdb.OutOfMemoryException,
+        duckdb.InterruptException,
+        duckdb.BinderException,
+        duckdb.CatalogException,
+        duckdb.ParserException,
+        duckdb.IOException,
+        duckdb.PermissionException,
+    )
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ class RowIsolation:
                 if len(left) < 2:
                     raise
                 found = []
-            except _NO_ROWS_FAULT:
+            except _no_rows_fault():
                 raise
             except StatementTimeout:
                 found = self._too_slow(batch, left, first_row)
@@ -157,9 +156,9 @@ class RowIsolation:
         try:
             self._over(batch, left, first_row)
             return []
-        except _NO_ROWS_FAULT:
+        except _no_rows_fault():
             raise
-        except _RAISED:
+        except (duckdb.Error, StatementTimeout):
             if len(left) == 1:
                 failure, _ = self._blamed(batch, int(left[0]), first_row)
                 return [failure] if failure else []
@@ -174,9 +173,9 @@ class RowIsolation:
         """The rows on which expression `number` raises; none when an earlier expression raises on any row."""
         try:
             places = self._query(self._program.trial(number), batch.take(left), first_row)["_i"]
-        except _NO_ROWS_FAULT:
+        except _no_rows_fault():
             raise
-        except _RAISED:
+        except (duckdb.Error, StatementTimeout):
             return []
         _, step = self._program.probes[number]
         found: list[Failure] = []
@@ -193,9 +192,9 @@ class RowIsolation:
             try:
                 self._over(batch, first, first_row)
                 left = second
-            except _NO_ROWS_FAULT:
+            except _no_rows_fault():
                 raise
-            except _RAISED:
+            except (duckdb.Error, StatementTimeout):
                 left = first
         return int(left[0])
 
@@ -211,7 +210,7 @@ class RowIsolation:
         """Error message of a probe's expression over a batch; None when it does not raise."""
         try:
             self._query(pretty(self._program.probe(number)), batch, first_row)
-        except _RAISED as error:
+        except (duckdb.Error, StatementTimeout) as error:
             return _message(error)
         return None
 

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
+from refinery.common.lazy import pc, pq
 from refinery.compiler.program import Program
 from refinery.io.batch import Batch
 from refinery.io.model import Shard

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import duckdb
-
+from refinery.common.lazy import duckdb
 from refinery.errors import StatementTimeout
 from refinery.workers import process_guard
 

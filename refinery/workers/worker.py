@@ -15,11 +15,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from refinery.common.lazy import duckdb, pc
 from refinery.compiler.program import Program, pretty
 from refinery.io.model import Part, Shard
 from refinery.io.readers.read import Batch, read

@@ -10,7 +10,22 @@ from refinery.checkpoints.sql_tokens import sql_tokens, text_of
 
 def test_comments_and_white_space_are_no_tokens() -> None:
     sql = "SELECT 'ä''s -- no comment'  ||x -- c\n, \"ö\" /* é */ FROM t WHERE a->>'b' >= 1.5e3 AND E'\\n' = $$a b$$"
-    words = ["SELECT", "'ä''s -- no comment'", "||", "x", ",", '"ö"', "FROM", "t", "WHERE", "a", "->>", "'b'", ">=", "1.5e3"]
+    words = [
+        "SELECT",
+        "'ä''s -- no comment'",
+        "||",
+        "x",
+        ",",
+        '"ö"',
+        "FROM",
+        "t",
+        "WHERE",
+        "a",
+        "->>",
+        "'b'",
+        ">=",
+        "1.5e3",
+    ]
     assert sql_tokens(sql) == [*words, "AND", "E'\\n'", "=", "$$a b$$"]
 
 

@@ -7,11 +7,13 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pytest
 
 from refinery.errors import OperatorError
-from refinery.operators import Function
+from refinery.operators import Function, Library
+from refinery.workers import function_result_types
 from refinery.workers.function_results import BadValue, Contract, checked
 from tests.runs import exported, refine, rows, texts
 from tests.sampling import sampled
@@ -221,3 +223,23 @@ def test_inputs_cannot_be_written_to(tmp_path: Path) -> None:
     run = refine(tmp_path, SAMPLES, ["measured_filter"], operators=operators(tmp_path, "VARCHAR", body))
     assert run.counts.quarantined == 20
     assert "read-only" in rows(run, "quarantine", "error")[0][0]
+
+
+FREQUENT = ["BIGINT", "BLOB", "BOOLEAN", "DOUBLE", "FLOAT", "INTEGER", "UBIGINT", "VARCHAR", "VARCHAR[]", "UBIGINT[]"]
+SHIPPED = sorted({function.returns for function in Library().functions()})
+
+
+@pytest.mark.parametrize("declared", [*FREQUENT, *SHIPPED, "STRUCT(a VARCHAR, b DOUBLE[])"])
+def test_types_that_are_known_without_duckdb_are_duckdbs(declared: str) -> None:
+    with duckdb.connect() as con:
+        asked = con.sql(f"SELECT CAST(NULL AS {declared}) AS v").to_arrow_table().schema.field("v").type
+    known = function_result_types._plain_type(declared)
+    assert known is None or (known == asked and str(known) == str(asked))
+    assert declared not in FREQUENT or known is not None
+
+
+@pytest.mark.parametrize(
+    "declared", ["BIGINT[3]", "INT", "STRUCT(end BIGINT)", "STRUCT(a BIGINT, a BIGINT)", "DECIMAL(3, 1)"]
+)
+def test_other_types_are_asked_of_duckdb(declared: str) -> None:
+    assert function_result_types._plain_type(declared) is None

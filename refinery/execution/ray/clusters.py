@@ -14,9 +14,8 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
+from refinery.common.lazy import pc, pq
 from refinery.dedup.barrier import write_clusters
 from refinery.dedup.clusters import Clusters
 from refinery.dedup.linked import gathered, renamed, resolved

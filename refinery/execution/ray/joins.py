@@ -15,9 +15,9 @@ from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 import numpy as np
-import pyarrow.parquet as pq
 
 from refinery.common.connections import connect
+from refinery.common.lazy import pq
 from refinery.compiler.deduplicators import sql_of
 from refinery.compiler.templates import ident, lit
 from refinery.dedup.linked import links

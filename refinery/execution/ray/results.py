@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import duckdb
-
 from refinery import errors
+from refinery.common.lazy import duckdb
 
 
 class OutOfMemory(Exception):

@@ -14,9 +14,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 
+from refinery.common.lazy import duckdb
 from refinery.errors import RefineryError
 from refinery.execution.ray.environment import Stamp, check, check_files, standing_in
 from refinery.execution.ray.reporting import COUNTED, reporting

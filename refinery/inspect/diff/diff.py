@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import duckdb
-
+from refinery.common.lazy import duckdb
 from refinery.compiler.templates import ident, lit, template
 from refinery.errors import DataError
 from refinery.inspect.analyze.describe import NUMBERS

@@ -6,14 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import duckdb
-
+from refinery.common.lazy import duckdb, exp
 from refinery.compiler.column_names import replaced
 from refinery.compiler.model import Chain
 from refinery.compiler.stages import Stage
 from refinery.inspect.predicates import verdicts
 from refinery.planning.plan import CompiledStage
-from refinery.recipe.sql import exp
 
 # Stands for the flags of earlier steps, which are in every expression but are no part of what a step computes.
 _ALIVE = "_alive"

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from refinery.common.lazy import pq
 from refinery.errors import DataError
 from refinery.execution.stage_runner import BATCH
 from refinery.inspect.finished_run import FinishedRun

@@ -12,9 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import duckdb
-
 from refinery.common.fields import keys_of
+from refinery.common.lazy import duckdb
 from refinery.compiler.chain import compile_chain
 from refinery.compiler.model import Stat
 from refinery.compiler.stages import cut_at_barriers

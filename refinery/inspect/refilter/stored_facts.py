@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 
+from refinery.common.lazy import duckdb
 from refinery.compiler.model import bytes_name
 from refinery.compiler.program import stats_object
 from refinery.compiler.templates import ident, template

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from refinery.common.lazy import pq
 from refinery.dedup.barrier import DedupResult
 from refinery.dedup.units import by_shard
 from refinery.inspect.finished_run import FinishedRun

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 
+from refinery.common.lazy import duckdb
 from refinery.dedup.barrier import DedupResult
 from refinery.execution.run_facts import StageFacts
 from refinery.execution.stage_barrier import scratch_of

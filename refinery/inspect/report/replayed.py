@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import duckdb
-
+from refinery.common.lazy import duckdb
 from refinery.errors import RefineryError
 from refinery.execution.stage_runner import BATCH
 from refinery.inspect.why.query import RowHistories

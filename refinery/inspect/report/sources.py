@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from refinery.common.lazy import pc
 from refinery.common.numbers import size
 from refinery.execution.stage_runner import BATCH
 from refinery.inspect.report.replayed import Replay

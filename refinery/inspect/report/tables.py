@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import duckdb
-
+from refinery.common.lazy import duckdb
 from refinery.compiler.templates import template
 from refinery.errors import DataError
 from refinery.operators import read_sql

@@ -9,12 +9,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from refinery.common.fields import keys_of
+from refinery.common.lazy import duckdb, pq
 from refinery.compiler.program import Program
 from refinery.errors import DataError
 from refinery.execution.stage_runner import BATCH

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 
+from refinery.common.lazy import duckdb
 from refinery.errors import DataError
 
 _ROWS = 8192  # rows of a batch that another library is asked for

@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from refinery import kernels
+from refinery.common.lazy import pc
 from refinery.errors import DataError
 from refinery.io.batch import RAW_LIMIT, BadSample, Batch
 from refinery.io.conform import conform

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from refinery.common.lazy import pq
 from refinery.io.batch import Batch
 from refinery.io.model import Part, Source
 from refinery.kernels.core.arrow import ints, numbers

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from refinery.common.lazy import pq
 from refinery.errors import OutputError
 from refinery.io.batch import LINE
 from refinery.io.conform import conform

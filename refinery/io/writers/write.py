@@ -12,9 +12,9 @@ from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from refinery import kernels
+from refinery.common.lazy import pc
 from refinery.errors import OutputError
 from refinery.io.batch import LINE, Batch
 from refinery.io.model import Keys

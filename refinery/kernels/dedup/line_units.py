@@ -16,9 +16,9 @@ from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from llvmlite import ir
 
+from refinery.common.lazy import pc
 from refinery.kernels.core.arrow import CHANGED, Texts, delta, ints, texts
 from refinery.kernels.core.blocks import load_word
 from refinery.kernels.core.charclass import SPACE, classes

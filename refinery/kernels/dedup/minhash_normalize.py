@@ -13,9 +13,9 @@ from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import regex
 
+from refinery.common.lazy import pc
 from refinery.kernels.core.arrow import EXACT, flags, of_texts, strings, texts
 from refinery.kernels.core.charclass import CODE_POINTS
 from refinery.kernels.core.jit import entry, kernel

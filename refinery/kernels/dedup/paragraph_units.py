@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from refinery.common.lazy import pc
 from refinery.kernels.core.arrow import texts
 from refinery.kernels.core.charclass import classes
 from refinery.kernels.core.jit import entry

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from refinery.common.lazy import pc
 from refinery.kernels.core.arrow import Texts, flags, of_texts, texts
 from refinery.kernels.core.blocks import (
     BLOCK,

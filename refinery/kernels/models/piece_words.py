@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from refinery.common.lazy import pc
 from refinery.kernels.core.arrow import flags, ints, numbers, structs, texts
 from refinery.kernels.core.jit import entry
 from refinery.kernels.models.pieces import cut, has_ends, no_ends, of_lists

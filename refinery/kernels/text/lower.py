@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from refinery.common.lazy import pc
 from refinery.kernels.core.arrow import Texts, flags, of_texts, strings, texts
 from refinery.kernels.core.blocks import HALF, copy_lower
 from refinery.kernels.core.charclass import CODE_POINTS, kept

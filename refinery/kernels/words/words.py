@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from refinery.common.lazy import pc
 from refinery.kernels.core.arrow import EXACT, flags, ints, numbers, of_texts, strings, structs, texts
 from refinery.kernels.core.blocks import (
     BLOCK,
