@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from io import BytesIO
 from typing import TYPE_CHECKING
 
 from refinery.common.cache_files import read_cached, write_cached
+from refinery.common.packages import installed_version
 from refinery.kernels.core.cache import cache_root
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ def code_cache() -> BytecodeCache:
     """Store of Jinja's compiled templates. Jinja's keys cover the template and Python; the folder names Jinja's version."""
     from jinja2.bccache import Bucket, BytecodeCache
 
-    folder = cache_root() / f"templates-{version('jinja2')}"
+    folder = cache_root() / f"templates-{installed_version('jinja2')}"
 
     class CodeCache(BytecodeCache):
         def load_bytecode(self, bucket: Bucket) -> None:

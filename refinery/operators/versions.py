@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from pathlib import Path
 
+from refinery.common.packages import installed_version
 from refinery.common.version import IMPORTED, PACKAGE, __version__
 from refinery.operators.home import shipped
 from refinery.operators.local_code import local_modules, sources_in
@@ -30,7 +31,6 @@ _COMPUTING = {"tokenizers", "sentencepiece", "spacy", "urls"}
 # Requirements of refinery that only show results, or look at the machine.
 _FOR_SHOW = {"click", "psutil", "rich"}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_VERSION = re.compile(r"^Version: *(\S+)", re.MULTILINE)
 _EXTRA = re.compile(r"extra\s*==\s*['\"]([^'\"]+)")
 
 
@@ -131,15 +131,11 @@ def _installed(names: Iterable[str]) -> dict[str, str]:
     return dict(sorted(found.items()))
 
 
-@cache
 def _version(name: str) -> str | None:
     try:
-        text = metadata.distribution(name).read_text("METADATA") or ""
+        return installed_version(name)
     except metadata.PackageNotFoundError:
         return None
-    # `metadata.version` parses the whole description, as a mail.
-    found = _VERSION.search(text.partition("\n\n")[0])
-    return found[1] if found else metadata.version(name)
 
 
 @cache

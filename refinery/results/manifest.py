@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
 import os
 import platform
@@ -16,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from refinery.common.packages import installed_version
 from refinery.common.version import __version__
 from refinery.results.database import Counts, Database
 from refinery.results.stage_result import StageResult
@@ -39,7 +39,7 @@ def versions() -> dict[str, str]:
     """Versions of the software that results can depend on."""
     names = ("duckdb", "numba", "pyarrow", "regex", "ftfy", "selectolax", "sqlglot")
     return {"refinery": __version__, "python": platform.python_version()} | {
-        name: importlib.metadata.version(name) for name in names
+        name: installed_version(name) for name in names
     }
 
 

@@ -14,6 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from refinery.common.packages import installed_version
 from refinery.kernels.core.cache import CACHE
 from refinery.kernels.text.special_characters import code_points
 
@@ -59,9 +60,7 @@ def _build() -> np.ndarray:
 @lru_cache(maxsize=1)
 def classes() -> np.ndarray:
     """Bits of every code point, uint8 (0x110000). Takes half a second once per machine; later calls read a file."""
-    import importlib.metadata
-
-    return kept(f"classes-regex{importlib.metadata.version('regex')}", np.uint8, _build)
+    return kept(f"classes-regex{installed_version('regex')}", np.uint8, _build)
 
 
 def kept(name: str, kind: type[np.generic], build: Callable[[], np.ndarray]) -> np.ndarray:

@@ -11,12 +11,12 @@ import os
 import threading
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from llvmlite import binding
 
+from refinery.common.packages import installed_version
 from refinery.kernels.core.cache import CACHE, SOURCES
 
 SHIPPED = Path(__file__).parent.parent / "compiled"
@@ -149,6 +149,6 @@ def _folders() -> list[Path]:
 
 def _processor() -> str:
     features = binding.get_host_cpu_features()
-    versions = [version(library) for library in ("numba", "llvmlite")]
+    versions = [installed_version(library) for library in ("numba", "llvmlite")]
     asked = {name: value for name, value in os.environ.items() if name.startswith("NUMBA_CPU")}
     return f"{binding.get_default_triple()} {binding.get_host_cpu_name()} {sorted(features.items())} {sorted(asked.items())} {versions}"

@@ -6,7 +6,6 @@ tables are built. The tables are kept on disk under a name that holds the versio
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import re._constants as sre
 import re._parser as parser
@@ -18,6 +17,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from refinery.common.packages import installed_version
 from refinery.kernels.core.cache import CACHE
 from refinery.kernels.core.charclass import CODE_POINTS
 from refinery.kernels.unicode.unicode_fixes_mojibake import clues
@@ -60,7 +60,7 @@ class FixTables(NamedTuple):
 def tables(form: Form) -> FixTables | None:
     """Tables for normalization `form`; None when they cannot describe the installed ftfy."""
     versions = f"{sys.version_info[0]}.{sys.version_info[1]}-{unicodedata.unidata_version}"
-    path = CACHE / f"ftfy-{form}-{versions}-{importlib.metadata.version('ftfy')}.npz"
+    path = CACHE / f"ftfy-{form}-{versions}-{installed_version('ftfy')}.npz"
     try:
         with np.load(path) as stored:
             return FixTables(*(stored[name] for name in FixTables._fields))

@@ -7,7 +7,6 @@ hold a space, so a text's words are passed as one string with single spaces betw
 
 from __future__ import annotations
 
-import importlib.metadata
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
@@ -16,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.common.lazy import pc
+from refinery.common.packages import installed_version
 from refinery.kernels.core.arrow import EXACT, flags, ints, numbers, of_texts, strings, structs, texts
 from refinery.kernels.core.blocks import (
     BLOCK,
@@ -60,7 +60,7 @@ class RefiningTables(NamedTuple):
 @lru_cache(maxsize=1)
 def tables() -> RefiningTables:
     """Make the tables; that of all code points is made once per machine, later calls read a file."""
-    code_points = kept(f"refined-regex{importlib.metadata.version('regex')}", np.int32, _code_points)
+    code_points = kept(f"refined-regex{installed_version('regex')}", np.int32, _code_points)
     kinds = np.zeros(256, np.int64)
     kinds[:128] = (code_points[:128] & STAYS != 0) * LETTER
     kinds[[SPACE, TAB, NEWLINE]] = SEPARATOR

@@ -1,0 +1,20 @@
+"""Versions of installed packages."""
+
+from __future__ import annotations
+
+import importlib.metadata as metadata
+import re
+from functools import cache
+
+_VERSION = re.compile(r"^Version: *(\S+)", re.MULTILINE)
+
+
+@cache
+def installed_version(name: str) -> str:
+    """Version of a package. Raises importlib.metadata.PackageNotFoundError.
+
+    `importlib.metadata.version` parses the package's whole description, as a mail, which takes half a millisecond.
+    """
+    text = metadata.distribution(name).read_text("METADATA") or ""
+    found = _VERSION.search(text.partition("\n\n")[0])
+    return found[1] if found else metadata.version(name)
