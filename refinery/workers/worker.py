@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.common.lazy import duckdb, pc
-from refinery.compiler.program import Program, pretty
+from refinery.compiler.program import Program
 from refinery.io.model import Part, Shard
 from refinery.io.readers.read import Batch, read
 from refinery.io.readers.shared_decompression import keep_in
@@ -215,10 +215,9 @@ class Worker:
 
     def replay_all(self, places: Iterable[tuple[Shard, Sequence[int], Task]]) -> Iterator[tuple[int, Batch, pa.Table]]:
         """Recompute chosen rows of several shards in few statements; each part with the position of its shard."""
-        sql = pretty(self.program.replay_sql)
         parts = (part for at, place in enumerate(places) for part in self._chosen(at, *place))
         for group in joined_shards.groups(parts):
-            done = self.connection.over(sql, joined_shards.joined(group))
+            done = self.connection.over(self.program.replay_sql, joined_shards.joined(group))
             for part, own in joined_shards.apart(group, done):
                 yield part.of, part.batch, own
 
