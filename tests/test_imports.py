@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
+
+from tests.conftest import ROOT
 
 HEAVY = ("duckdb", "numba", "numpy", "pandas", "pyarrow", "ray", "sqlglot", "rich", "jinja2")
 
@@ -128,3 +131,15 @@ def test_deduplication_does_without_pandas(tmp_path: Path, operator: str) -> Non
     done = subprocess.run([sys.executable, "-c", RUN], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.rstrip().splitlines()[-1] == "LOADED"
+
+
+def test_submodules_of_arrow_are_imported_by_name() -> None:
+    """`pa.compute` exists only once something else has imported it."""
+    folders = (ROOT / "refinery", ROOT / "udfs")
+    found = [
+        path
+        for folder in folders
+        for path in folder.rglob("*.py")
+        if re.search(r"\bpa\.(compute|parquet|csv)\.", path.read_text())
+    ]
+    assert found == []

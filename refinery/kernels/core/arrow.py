@@ -11,6 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.json
 
+from refinery.common.lazy import pc
+
 UNCHANGED, CHANGED, EXACT = 0, 1, 2
 
 _NO_BYTES = np.zeros(1, np.uint8)
@@ -267,7 +269,7 @@ def _merge(result: pa.Array, rows: np.ndarray, values: list[str | None]) -> pa.A
     new = of_texts(values)
     small = pa.types.is_string(new.type) and pa.types.is_string(result.type) and result.nbytes + new.nbytes < 2**31
     kind = pa.string() if small else pa.large_string()
-    return pa.compute.replace_with_mask(result.cast(kind), flags(mask), new.cast(kind))
+    return pc.replace_with_mask(result.cast(kind), flags(mask), new.cast(kind))
 
 
 def structs(valid: np.ndarray, **fields: np.ndarray | pa.Array) -> pa.Array:

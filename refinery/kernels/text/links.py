@@ -16,6 +16,7 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 
+from refinery.common.lazy import pc
 from refinery.kernels.core import arrow
 from refinery.kernels.core.blocks import BLOCK, digits, equal_to, first_set, letters, wide
 from refinery.kernels.core.charclass import DIGIT, RE_SPACE, WORD, classes
@@ -397,4 +398,4 @@ def _clean(
         return arrow.delta(column, replace, *template(pieces), what, units(), classes())
     # Doubling every match changes exactly the texts that hold a match.
     matching = arrow.delta(column, replace, *template(["", "", ""]), what, units(), classes()).is_valid()
-    return sub(pa.compute.if_else(matching, column, None), pattern, repl)
+    return sub(pc.if_else(matching, column, None), pattern, repl)
