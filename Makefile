@@ -14,7 +14,7 @@ DAFT ?=
 RENSA ?=
 BENCH ?=
 
-.PHONY: help setup demo test lint golden docs bench bench-recipe bench-dedup bench-models bench-limits bench-fusion bench-stats bench-stats-merge quality scale-study soak clean
+.PHONY: help setup demo test lint golden docs bench bench-recipe bench-dedup bench-models bench-limits bench-ablation bench-fusion bench-stats bench-stats-merge quality scale-study soak clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -100,6 +100,10 @@ bench-fusion: $(VENV)/ready  ## Measure what moved filters and adapted batches s
 bench-limits: $(VENV)/ready  ## Measure the recipe of bench-recipe against reading, writing and copying alone, and one worker (CORPUS=, BENCH="--recipe file.yaml")
 	$(if $(filter %.jsonl,$(CORPUS)),,$(BIN)/python bench/corpus.py $(MEASURED) $(if $(CORPUS),--parquet $(CORPUS)))
 	$(BIN)/python bench/limits.py --corpus $(MEASURED) $(BENCH)
+
+bench-ablation: $(VENV)/ready  ## Measure runs without cuts, streaming and columns of match keys (CORPUS=file.parquet|jsonl, BENCH="--megabytes 200")
+	$(if $(filter %.jsonl,$(CORPUS)),,$(BIN)/python bench/corpus.py $(MEASURED) $(if $(CORPUS),--parquet $(CORPUS)))
+	$(BIN)/python -m bench.ablation $(MEASURED) $(BENCH)
 
 bench-stats: $(VENV)/ready  ## Measure statistics (CORPUS=file.parquet|jsonl, DATATROVE=path of a python that has it and spaCy)
 	$(if $(filter %.jsonl,$(CORPUS)),,$(BIN)/python bench/corpus.py $(MEASURED) $(if $(CORPUS),--parquet $(CORPUS)))

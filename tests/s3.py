@@ -16,7 +16,7 @@ def s3_server() -> Iterator[str]:
     """The address of a server; meanwhile the environment leads drivers to it."""
     pytest.importorskip("s3fs", reason="the driver of s3:// is not installed; the extra remote brings it")
     moto = pytest.importorskip("moto.server", reason="no S3 server to test with; the extra dev brings moto[server]")
-    _forget_drivers()
+    forget_drivers()
     running = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     running.start()
     before = {name: os.environ.get(name) for name in (*SETTINGS, "AWS_ENDPOINT_URL")}
@@ -28,17 +28,18 @@ def s3_server() -> Iterator[str]:
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})
         running.stop()
-        _forget_drivers()
+        forget_drivers()
 
 
-def _forget_drivers() -> None:
-    """fsspec would go on with the drivers of another server."""
+def forget_drivers() -> None:
+    """Forget the drivers of another server, with which fsspec would go on."""
     import s3fs
 
-    from refinery.storage import drivers
+    from refinery.storage import drivers, open
 
     s3fs.S3FileSystem.clear_instance_cache()
     drivers.forget()
+    open._opened.cache_clear()
 
 
 def make_bucket(name: str) -> str:

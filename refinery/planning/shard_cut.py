@@ -25,12 +25,18 @@ _COLUMNS = 3
 
 @dataclass(frozen=True)
 class Capacity:
-    """Size of a cluster as it is when the input is cut: cores and nodes that have joined."""
+    """Size of a cluster when the input is cut: cores and nodes that have joined, or cores that it may grow to.
+
+    grows: an autoscaler may add nodes until there are so many cores.
+    """
 
     cores: int
     nodes: int
+    grows: bool = False
 
     def __str__(self) -> str:
+        if self.grows:
+            return f"{_many(self.cores, 'core')} that the cluster's autoscaler may reach"
         return f"{_many(self.cores, 'core')} of the cluster's {_many(self.nodes, 'node')}"
 
 

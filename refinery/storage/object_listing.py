@@ -11,6 +11,7 @@ from refinery.errors import DataError, did_you_mean
 from refinery.storage.drivers import driver_errors, located, of_input
 from refinery.storage.object_versions import version_of
 from refinery.storage.objects import children_of, facts_of, info_of, objects_below
+from refinery.storage.retries import repeated
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ def _info(fs: Any, path: str) -> dict[str, Any] | None:
 def _matching(fs: Any, pattern: str) -> list[tuple[str, Any]]:
     """The objects that match, and those below matching folders, as for files of this machine."""
     found: dict[str, Any] = {}
-    for path, info in fs.glob(pattern, detail=True).items():
+    for path, info in repeated(fs, lambda: fs.glob(pattern, detail=True)).items():
         if info.get("type") != "directory":
             found[path] = info
         elif "**" not in pattern:

@@ -15,6 +15,7 @@ from typing import Any
 from refinery.errors import DataError
 from refinery.storage.drivers import driver_errors, located, of_input
 from refinery.storage.object_versions import version_of
+from refinery.storage.retries import repeated
 
 # Bytes of one request: few at first, because often only the start is read.
 _FIRST, MOST = 256 << 10, 8 << 20
@@ -27,9 +28,9 @@ def open_exactly(url: str, size: int, version: str) -> Any:
     with driver_errors(url, of_input):
         fs, path = located(url)
         fs.invalidate_cache()  # the driver caches listings
-        file = fs.open(path, "rb", cache_type="none")
+        file = repeated(fs, lambda: fs.open(path, "rb", cache_type="none"))
         info = getattr(file, "details", None) or {}
-        info = info if version_of(info, url) else fs.info(path)
+        info = info if version_of(info, url) else repeated(fs, lambda: fs.info(path))
         if int(info.get("size") or 0) != size or version_of(info, url) != version:
             file.close()
             raise DataError(f"{url}: has changed since the start of the run. Run it again")
@@ -41,9 +42,19 @@ def read_exactly(url: str, size: int, version: str) -> bytes:
     file = open_exactly(url, size, version)
     try:
         with driver_errors(url, of_input):
-            return bytes(file.read(size)) if size else b""
+            return _read(file, 0, size) if size else b""
     finally:
         file.close()
+
+
+def _read(file: Any, start: int, size: int) -> bytes:
+    """Bytes of an open object."""
+
+    def read() -> bytes:
+        file.seek(start)
+        return bytes(file.read(size))
+
+    return repeated(getattr(file, "fs", None), read)
 
 
 class Stream(io.RawIOBase):
@@ -114,8 +125,7 @@ class Stream(io.RawIOBase):
 
     def _fetch(self, start: int, end: int) -> bytes:
         with driver_errors(self._url, of_input):
-            self._file.seek(start)
-            found = bytes(self._file.read(end - start))
+            found = _read(self._file, start, end - start)
             if len(found) != end - start:
                 raise DataError(f"{self._url}: ends after {start + len(found)} bytes, and should have {self._size}")
             return found

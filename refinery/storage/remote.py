@@ -23,6 +23,7 @@ from refinery.common.running import is_running
 from refinery.storage.drivers import driver_errors, filesystem, of_store
 from refinery.storage.object_versions import version_fields
 from refinery.storage.objects import children_of, facts_of, objects_below
+from refinery.storage.retries import repeated
 from refinery.storage.store import Store
 from refinery.storage.urls import scheme_of
 
@@ -56,7 +57,7 @@ class RemoteStore(Store):
     def put(self, local: Path, name: str) -> None:
         """Put the file's contents and keep the file. Raises OSError."""
         with self._errors_of(name):
-            self._fs.put_file(str(local), self._at(name))
+            repeated(self._fs, lambda: self._fs.put_file(str(local), self._at(name)))
         self._drop(name)
 
     def fetch(self, name: str) -> Path:
@@ -71,7 +72,7 @@ class RemoteStore(Store):
             if self._here.get(name) == version and target.exists():
                 return target
             aside = self.scratch() / f"{target.name}.{threading.get_ident()}"
-            self._fs.get_file(self._at(name), str(aside))
+            repeated(self._fs, lambda: self._fs.get_file(self._at(name), str(aside)))
             target.parent.mkdir(parents=True, exist_ok=True)
             os.replace(aside, target)
             self._here[name] = version
@@ -133,12 +134,12 @@ class RemoteStore(Store):
     def read_text(self, name: str) -> str:
         """An object's contents as text."""
         with self._errors_of(name):
-            return self._fs.cat_file(self._at(name)).decode("utf-8")
+            return repeated(self._fs, lambda: self._fs.cat_file(self._at(name))).decode("utf-8")
 
     def write_text(self, name: str, text: str) -> None:
         """Put a text."""
         with self._errors_of(name):
-            self._fs.pipe_file(self._at(name), text.encode("utf-8"))
+            repeated(self._fs, lambda: self._fs.pipe_file(self._at(name), text.encode("utf-8")))
         self._drop(name)
 
     @property
@@ -163,32 +164,37 @@ class RemoteStore(Store):
             raise OSError(errno.ENOTSUP, what, f"{self.url}/{name}")
         content = text.encode("utf-8")
         with self._errors_of(name), _CREATING:  # the driver of memory:// looks and writes, too
+            return repeated(self._fs, lambda: self._create(self._at(name), content))
+
+    def _create(self, path: str, content: bytes) -> bool:
+        try:
+            self._fs.pipe_file(path, content, mode="create")
+        except Exception:
             try:
-                self._fs.pipe_file(self._at(name), content, mode="create")
-            except Exception:
-                try:
-                    found = self._fs.cat_file(self._at(name))
-                except FileNotFoundError:
-                    found = None
-                if found is None:
-                    raise
-                return bool(found == content)
+                found = self._fs.cat_file(path)
+            except FileNotFoundError:
+                found = None
+            if found is None:
+                raise
+            return bool(found == content)
         return True
 
     def remove(self, prefix: str = "") -> None:
         """Remove the objects, many in one request where the driver can."""
-        found = [self._at(name) for name in self.names(prefix)]
-        if found:
-            with self._errors_of(prefix):
-                self._fs.rm(found)
+        with self._errors_of(prefix):
+            repeated(self._fs, lambda: self._remove(prefix))
         for name in [name for name in self._here if name.startswith(prefix)]:
             self._drop(name)
+
+    def _remove(self, prefix: str) -> None:
+        if found := [self._at(name) for name in self.names(prefix)]:
+            self._fs.rm(found)
 
     def discard(self, name: str) -> None:
         """Remove the object without listing others."""
         try:
             with self._errors_of(name):
-                self._fs.rm_file(self._at(name))
+                repeated(self._fs, lambda: self._fs.rm_file(self._at(name)))
         except FileNotFoundError:
             pass
         self._drop(name)

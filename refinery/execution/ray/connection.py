@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -71,11 +72,28 @@ def measured(recipe: Recipe, workers: int) -> Iterator[Capacity]:
         if not ray.is_initialized():
             yield Capacity(workers, 1)
             return
-        nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
-        yield Capacity(max(1, int(ray.cluster_resources().get("CPU", 1))), max(1, len(nodes)))
+        yield _capacity(ray)
     finally:
         if ours:
             ray.shutdown()
+
+
+def _capacity(ray: Any) -> Capacity:
+    """The cluster's size now, or the size that its autoscaler may give it where that is larger."""
+    nodes = [node for node in ray.nodes() if node["Alive"] and node["Resources"].get("CPU")]
+    cores, most = int(ray.cluster_resources().get("CPU", 1)), _most_cores()
+    return Capacity(max(1, cores, most), max(1, len(nodes)), grows=most > cores)
+
+
+def _most_cores() -> int:
+    """Cores of all nodes that an autoscaler may start; 0 if none has reported its configuration, or sets no limit."""
+    try:
+        from ray._private.state import state
+
+        found = int((state.get_max_resources_from_cluster_config() or {}).get("CPU", 0))
+    except Exception:  # Ray's client and older versions of Ray cannot be asked
+        return 0
+    return found if found < sys.maxsize else 0
 
 
 @contextmanager

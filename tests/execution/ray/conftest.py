@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import ROOT
+from tests.faulty_proxy import Faults, faulty
 from tests.s3 import s3_server
 
 # Read when Ray is imported: nodes listen on 127.0.0.1 only.
@@ -22,10 +23,16 @@ SMALL = {"num_cpus": 1, "object_store_memory": 80 << 20, "include_dashboard": Fa
 
 
 @pytest.fixture(scope="session")
-def storage() -> Iterator[str]:
+def faults() -> Faults:
+    """The faults of the storage: none, unless a test changes the rate."""
+    return Faults(0.0)
+
+
+@pytest.fixture(scope="session")
+def storage(faults: Faults) -> Iterator[str]:
     """An S3 server that the machines of the cluster know of, because they are started after it."""
-    with s3_server() as address:
-        yield address
+    with s3_server() as address, faulty(address, faults) as proxy:
+        yield proxy
 
 
 @pytest.fixture(scope="session")

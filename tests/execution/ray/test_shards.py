@@ -41,6 +41,39 @@ def test_the_size_is_that_of_the_cluster(cluster: Any, driver: Any, tmp_path: Pa
         assert found is None
 
 
+def autoscaler(*groups: tuple[int, int], most: int | None = None) -> Any:
+    """What an autoscaler reports to Ray: most nodes of each kind (-1: no limit), and their cores."""
+    from ray.core.generated.autoscaler_pb2 import ClusterConfig, NodeGroupConfig
+
+    kinds = [NodeGroupConfig(resources={"CPU": cores}, max_count=nodes) for nodes, cores in groups]
+    return ClusterConfig(node_group_configs=kinds, max_resources={} if most is None else {"CPU": most})
+
+
+def test_a_cluster_that_grows_is_cut_for_as_it_may_become(
+    driver: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ray is given the configuration that an autoscaler would report."""
+    from ray._private.state import GlobalState
+
+    write_lines(tmp_path / "in.jsonl", samples(400))
+    monkeypatch.setattr(shard_cut, "_LEAST_ON_CLUSTER", 1000)
+    keys = settings(tmp_path, STEPS, executor_type="ray", export_path=tmp_path / "kept")
+    recipe, _ = open_recipe(keys)
+    reported = [autoscaler((1, 2), (10, 4)), autoscaler((1, 2), (10, 4), most=7), autoscaler((1, 1)), None]
+    reported += [autoscaler((1, 2), (-1, 4)), autoscaler()]
+    expected = [Capacity(42, 2, grows=True), Capacity(7, 2, grows=True), *[Capacity(2, 2)] * 4]
+    for config, capacity in zip(reported, expected, strict=True):
+        monkeypatch.setattr(GlobalState, "get_cluster_config", lambda self, config=config: config)
+        with capacity_of(recipe) as found:
+            assert found == capacity
+    monkeypatch.setattr(GlobalState, "get_cluster_config", lambda self: autoscaler((2, 4)))
+    run = on_ray(tmp_path, STEPS, "grown")
+    assert 32 <= rows(run, "shards", "count(*)")[0][0] <= 64  # of eight cores, though two are there
+    assert exported(run) == exported(local(tmp_path, STEPS))
+    log = (tmp_path / "grown" / ".refinery" / "log" / "run.jsonl").read_text()
+    assert "6 for each of 8 cores that the cluster's autoscaler may reach" in log
+
+
 _PLAN = """
 import json, sys
 import ray
