@@ -18,23 +18,26 @@ def every(
     calls: Sequence[tuple[Any, ...]],
     options: dict[str, Any] | None = None,
     label: str = "",
+    shared: Sequence[Any] = (),
 ) -> list[str]:
     """Answers of a function to many calls, in order. Ray may repeat a call.
 
-    options: resources that each task requests from Ray. label: its name in Ray's dashboard. Raises the error of a call, or OperatorError if memory runs out.
+    options: resources that each task requests from Ray. label: its name in Ray's dashboard. shared: first arguments of all calls,
+    which are sent once. Raises the error of a call, or OperatorError if memory runs out.
     """
     ray = cluster.ray
     name = f"{work.__module__}:{work.__qualname__}"
     call = ray.remote(max_retries=_TIMES)(tasks.call).options(
         name=label or work.__qualname__, **(options or {"num_cpus": 1})
     )
+    first = [ray.put(argument) for argument in shared]
     waiting, running = list(reversed(list(enumerate(calls)))), dict[Any, int]()
     found: dict[int, str] = {}
     try:
         while waiting or running:
             while waiting and len(running) < cluster.cores() * 2:
                 at, arguments = waiting.pop()
-                running[call.remote(environment.here(), name, *arguments)] = at
+                running[call.remote(environment.here(), name, *first, *arguments)] = at
             ended, _ = ray.wait(list(running), num_returns=1)
             for reference in ended:
                 found[running.pop(reference)] = _answer(ray, reference)
