@@ -72,12 +72,18 @@ class OneByOne:
         return sum(map(sum, self.seconds.values()))
 
     def __call__(
-        self, cluster: Any, work: Callable[..., str], calls: Sequence[tuple[Any, ...]], _: Any = None
+        self,
+        cluster: Any,
+        work: Callable[..., str],
+        calls: Sequence[tuple[Any, ...]],
+        _: Any = None,
+        label: str = "",
+        shared: Sequence[Any] = (),
     ) -> list[str]:
         found = []
         for call in calls:
             began = time.process_time()
-            found.append(work(*call))
+            found.append(work(*shared, *call))
             self.seconds[work.__name__].append(time.process_time() - began)
         return found
 

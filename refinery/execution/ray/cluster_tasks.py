@@ -11,10 +11,11 @@ import numpy as np
 
 from refinery.compiler.deduplicators import key_name, matched, statement
 from refinery.dedup import limits
-from refinery.dedup.barrier import DedupInput, DedupResult, by_source
+from refinery.dedup.barrier import DedupInput, DedupResult, by_counts
 from refinery.execution.ray import clusters, joins, roots
 from refinery.execution.ray.connection import ClusterConnection
 from refinery.execution.ray.map import every
+from refinery.io.model import RemovedIn
 from refinery.storage.store import Store
 from refinery.workers.match_keys import SHARD_BITS
 from refinery.workers.serialization import to_json
@@ -67,23 +68,25 @@ class ClusterTasks:
         """
         links, final = self._gather([name for name, found in zip(names, linked, strict=True) if found])
         settled, files = self._settle(given, self._spread(given, links, final))
-        rows = self._names("removed", self._count, "npy")
-        removed, members = self._final("duplicates"), self._final("clusters")
-        by = json.dumps(files["duplicates"]), json.dumps(files["members"])
-        parts = range(self._count)
-        found = self._run(
-            clusters.in_order,
-            [
-                *((by[0], ["_row"], part, removed[part], rows[part]) for part in parts),
-                *((by[1], ["kept", "_row"], part, members[part]) for part in parts),
-            ],
+        for rows, answer in self._ordered(files):
+            findings.seen |= {name: (size, digest) for name, (size, digest) in answer["seen"].items()}
+            findings.removed_in |= {shard: RemovedIn(rows, *place) for shard, *place in answer["removed"]}
+        findings.duplicates, findings.clusters = (
+            tuple(name for name in self._final(kind) if name in findings.seen) for kind in ("duplicates", "clusters")
         )
-        have = [bool(int(rows)) for rows in found]
-        findings.duplicates = tuple(name for name, some in zip(removed, have, strict=False) if some)
-        findings.clusters = tuple(name for name, some in zip(members, have[self._count :], strict=True) if some)
-        numbers = [np.load(self._store.fetch(name)) for name, some in zip(rows, have, strict=False) if some]
-        findings.removed = np.concatenate(numbers) if numbers else findings.removed
-        findings.notes = limits.check(given.step, max(settled), *by_source(given, findings.removed))
+        removed = findings.removed_in
+        counts = [removed[at].end - removed[at].first if at in removed else 0 for at in range(len(given.sources))]
+        findings.notes = limits.check(given.step, max(settled), *by_counts(given, counts))
+
+    def _ordered(self, files: dict[str, list[str]]) -> list[tuple[str, dict[str, Any]]]:
+        """Answers of `clusters.in_order` for the tables of duplicates and of clusters, with the file of removed samples."""
+        gone, own = self._final("duplicates"), self._final("clusters")
+        rows = self._final("removed", "rows")
+        parts = range(self._count)
+        calls: list[tuple[Any, ...]] = [("duplicates", ["_row"], part, gone[part], rows[part]) for part in parts]
+        calls += [("members", ["kept", "_row"], part, own[part]) for part in parts]
+        found = map(json.loads, self._run(clusters.in_order, calls, json.dumps(files)))
+        return list(zip([*rows, *[""] * self._count], found, strict=True))
 
     def _gather(self, names: Sequence[str]) -> tuple[dict[int, str], list[str]]:
         """Files with one link for each sample, by partition, and files of the first roots of other roots."""
@@ -156,9 +159,9 @@ class ClusterTasks:
         """Names of files that are removed when the deduplicator is done."""
         return [f"{self._folder}/joined/{kind}_{number:05d}.{suffix}" for number in range(count)]
 
-    def _final(self, kind: str) -> list[str]:
+    def _final(self, kind: str, suffix: str = "parquet") -> list[str]:
         """Names of files that stay."""
-        return [f"{self._folder}/{kind}_{number:05d}.parquet" for number in range(self._count)]
+        return [f"{self._folder}/{kind}_{number:05d}.{suffix}" for number in range(self._count)]
 
 
 def _statements(given: DedupInput) -> str:

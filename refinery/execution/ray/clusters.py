@@ -27,8 +27,10 @@ from refinery.execution.ray.task_files import publish as _publish
 from refinery.execution.ray.task_files import read as _read
 from refinery.execution.ray.task_files import work as _work
 from refinery.kernels.core.arrow import ints, numbers
+from refinery.kernels.core.digest import size_and_digest
 from refinery.storage.store import Store
 from refinery.workers.functions import register
+from refinery.workers.match_keys import write_removed
 from refinery.workers.serialization import from_json
 
 
@@ -133,18 +135,23 @@ def _survivors(keys: MatchKeys, sql: str, row: np.ndarray, root: np.ndarray) -> 
     return numbers(table["kept"])[np.searchsorted(numbers(table["root"]), root)]
 
 
-def in_order(place: Place, names: str, by: Sequence[str], part: int, to: str, rows: str = "") -> str:
-    """Write the rows of a partition in order, if it has any; returns their number.
+def in_order(place: Place, files: str, kind: str, by: Sequence[str], part: int, to: str, rows: str = "") -> str:
+    """Write the rows of a partition in order, if it has any.
 
-    names: files of rows by partitions, as JSON. rows: a file that gets the numbers of the samples, too, "" for none.
+    files: of rows by partitions, by their kind, as JSON. rows: a file that gets the numbers of the samples, too, "" for none. Returns as JSON
+    the written files (`seen`: size and digest by name), and by shard the places of its samples in `rows` (`removed`).
     """
+    seen, removed = dict[str, tuple[int, str]](), list[tuple[int, int, int, str]]()
     with _work(place) as (store, folder):
-        table = read_parts(store, json.loads(names), part)
-        if table is None:
-            return "0"
-        table = table.sort_by([(name, "ascending") for name in by])
-        _publish(store, table, folder, to)
-        if rows:
-            np.save(folder / "rows.npy", numbers(table["_row"]))
-            store.publish(folder / "rows.npy", rows)
-    return str(len(table))
+        table = read_parts(store, json.loads(files)[kind], part)
+        if table is not None:
+            table = table.sort_by([(name, "ascending") for name in by])
+            pq.write_table(table, folder / "ordered.parquet", compression="zstd")
+            written = {to: folder / "ordered.parquet"}
+            if rows:
+                written[rows] = folder / "rows"
+                removed = list(write_removed(written[rows], numbers(table["_row"])))
+            seen = {name: size_and_digest(path) for name, path in written.items()}
+            for name, path in written.items():
+                store.publish(path, name)
+    return json.dumps({"seen": seen, "removed": removed})
