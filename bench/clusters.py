@@ -27,16 +27,15 @@ import pyarrow.parquet as pq
 from bench.markdown import table
 from refinery.dedup.barrier import DedupInput, DedupResult, find_duplicates
 from refinery.dedup.match_keys import SqlLimits
+from refinery.dedup.row_groups import read_parts, write_groups
 from refinery.execution.ray import cluster_tasks, joins
 from refinery.execution.ray.cluster_tasks import ClusterTasks, Partitions
-from refinery.io.model import Part
-from refinery.kernels.core.digest import Digest
 from refinery.operators import Library
 from refinery.storage.local import LocalStore
-from refinery.workers.match_keys import SHARD_BITS
-from refinery.workers.serialization import to_json
+from refinery.workers.match_keys import SHARD_BITS, removed_from
 
-BANDS, SHARES, SHARD, SIGNATURE = 25, 16, 1 << 18, 16  # signatures are short: only their number of bytes would differ
+# Samples of a shard of 128 MB.
+BANDS, SHARD, SIGNATURE = 25, 1 << 15, 16  # signatures are short: only their number of bytes would differ
 
 
 def keys_of(folder: Path, samples: int, copies: float, shard: int) -> list[str]:
@@ -92,7 +91,7 @@ class OneByOne:
 class Measured:
     """Processor seconds a sample: of each kind of task, of the driver, of one process alone. longest: seconds of a task.
 
-    scan: of each task that joins a share of a band. join: of a whole band, over all of its tasks, besides.
+    rounds: that resolve equal roots. part: seconds to write or read one part of a file, whatever its rows.
     """
 
     samples: int
@@ -100,10 +99,10 @@ class Measured:
     tasks: dict[str, float]
     longest: dict[str, float]
     number: dict[str, int]
+    rounds: int
     driver: float
     alone: float
-    scan: float
-    join: float
+    part: float
 
 
 def measure(samples: int, copies: float = 0.3, partitions: int = 4) -> Measured:
@@ -111,45 +110,60 @@ def measure(samples: int, copies: float = 0.3, partitions: int = 4) -> Measured:
     with tempfile.TemporaryDirectory(prefix="clusters-") as made:
         folder, every = Path(made), OneByOne()
         store, names = LocalStore(folder), keys_of(folder, samples, copies, SHARD)
-        given = _input(folder, names, samples)
-        place = (store.url, "2GB", given.room.folder)
-        cluster_tasks.every = every  # type: ignore[assignment]
-        parts, findings = Partitions.of(given, partitions), DedupResult(1)
-        links = [f"stage_1/joined/found_{band:05d}.parquet" for band in range(BANDS)]
-        calls = [(place, names, [(f"band_{band}", band)], 0, 1, parts.bounds, links[band]) for band in range(BANDS)]
-        linked = [json.loads(answer) for answer in every(None, joins.equal, calls)]
-        began, before = time.process_time(), every.total
-        ClusterTasks(None, place, store, "stage_1", parts).settle(given, links, linked, findings)  # type: ignore[arg-type]
-        for shard in range(len(given.alive)):  # parameters of each shard of the next stage
-            removed = findings.of_shard(shard)
-            to_json(Part(None, rows="", removed=removed))
-            Digest().update(removed)
-        driver = time.process_time() - began - (every.total - before)
-        shared = OneByOne()
-        shared(
-            None,
-            joins.equal,
-            [(place, names, [("band_0", 0)], 0, SHARES, parts.bounds, "stage_1/joined/share.parquet")],
-        )
-        began = time.process_time()
-        whole = find_duplicates(replace(given, files=[str(store.fetch(name)) for name in names]))
-        alone = time.process_time() - began
-    if not np.array_equal(whole.removed, findings.removed):
+        return of_keys(folder, store, names, samples, partitions, every)
+
+
+def of_keys(
+    folder: Path, store: LocalStore, names: list[str], samples: int, partitions: int, every: OneByOne
+) -> Measured:
+    """As `measure`, with match keys of files."""
+    given = _input(folder, names, samples)
+    place = (store.url, "2GB", given.room.folder)
+    cluster_tasks.every = every  # type: ignore[assignment]
+    cluster_tasks._FEW = 1  # many equalities, as a large run has
+    parts, findings = Partitions.of(given, partitions), DedupResult(1)
+    began = time.process_time()
+    every(None, joins.look, [(names,)], shared=(place,))
+    divided = [f"stage_1/joined/divided_{number:05d}.parts" for number in range(partitions)]
+    bands = [f"band_{band}" for band in range(BANDS)]
+    groups = [(names[number::partitions], divided[number]) for number in range(partitions)]
+    every(None, joins.divide, groups, shared=(place, ["_row"], bands, 1))
+    links = [f"stage_1/joined/found_{band:05d}.parquet" for band in range(BANDS)]
+    calls = [([(band, band)], links[band]) for band in range(BANDS)]
+    linked = every(None, joins.equal, calls, shared=(place, json.dumps(divided), parts.bounds))
+    ClusterTasks(None, place, store, "stage_1", parts).settle(given, links, [*map(int, linked)], findings)  # type: ignore[arg-type]
+    driver = time.process_time() - began - every.total
+    began = time.process_time()
+    whole = find_duplicates(replace(given, files=[str(store.fetch(name)) for name in names]))
+    alone = time.process_time() - began
+    if findings.count != whole.count or any(
+        not np.array_equal(removed_from(store, found), whole.of_shard(shard))
+        for shard, found in findings.removed_in.items()
+    ):
         raise RuntimeError("partitions have removed other samples")
-    seconds, of_share = every.seconds, shared.total / samples
-    of_band = sum(seconds["equal"]) / samples / BANDS
-    join = (of_band - of_share) * SHARES / (SHARES - 1)
+    seconds = every.seconds
     return Measured(
         samples,
-        len(whole.removed),
+        whole.count,
         {name: sum(each) / samples for name, each in seconds.items()},
         {name: max(each) for name, each in seconds.items()},
         {name: len(each) for name, each in seconds.items()},
+        len(seconds.get("star", ())) // partitions // 2,
         driver / samples,
         alone / samples,
-        of_band - join,
-        join,
+        of_part(folder, store),
     )
+
+
+def of_part(folder: Path, store: LocalStore, parts: int = 1000) -> float:
+    """Processor seconds to write or read one part of a file, the mean of both."""
+    table = pa.table(
+        {"_row": np.arange(parts), "root": np.arange(parts), "via": np.arange(parts), "how": np.arange(parts)}
+    )
+    began = time.process_time()
+    write_groups(table, "_row", range(parts + 1), folder / "many.parts")
+    read_parts(store, ["many.parts"] * parts, parts // 2)
+    return (time.process_time() - began) / parts / 2
 
 
 def _input(folder: Path, names: list[str], samples: int) -> DedupInput:
@@ -177,7 +191,8 @@ def main() -> int:
         ["one process, joins included", "", f"{found.alone * 1e6:.2f}", ""],
     ]
     print(
-        f"{found.samples:,} samples, {found.removed:,} removed; of a band: scan {found.scan * 1e6:.3f}, join {found.join * 1e6:.2f} µs"
+        f"{found.samples:,} samples, {found.removed:,} removed, {found.rounds} rounds; "
+        f"a part is written or read in {found.part * 1e6:.0f} µs"
     )
     print(*table(("task", "number", "µs a sample", "the longest, s"), rows), sep="\n")
     return 0
