@@ -16,7 +16,7 @@ MB = 1e6
 BLOCK = 1 << 20  # samples of a task for tables
 TOGETHER, DIVIDED, LOOKS = 100_000, 1_000_000, 500  # as in refinery.execution.ray.barrier
 FEW = 1 << 18  # as in refinery.execution.ray.cluster_tasks
-GROUP, EACH, MANY = 16, 64, 128  # as in refinery.execution.ray.handing
+GROUP, EACH, MANY = 32, 64, 128  # as in refinery.execution.ray.handing
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Costs:
     """Costs measured on one worker. Sizes in bytes of input, times in seconds.
 
     start: a command's fixed time. shards: (bytes, seconds of the stage before the barrier, seconds of the stage after
-    it) of each measured shard. rows_per_byte: samples. marks_per_row: bytes that a deduplicator moves for a sample. bands: their
+    it) of each measured shard. rows_per_byte: samples. moved: bytes of a sample that tasks of a deduplicator read. bands: their
     number. tasks: seconds a sample, by the kind of a deduplicator's tasks. apart: equalities of roots for a sample. rounds: that
     resolve them. part: to write or read one part of a file. tables: seconds a sample of the tasks that make tables. driver: seconds
     a sample of the driver. shard: seconds of the driver for each shard of a stage. task: to hand out a task and receive its answer.
@@ -34,7 +34,7 @@ class Costs:
     start: float
     shards: tuple[tuple[int, float, float], ...]
     rows_per_byte: float
-    marks_per_row: float
+    moved: float
     bands: int
     tasks: Mapping[str, float]
     apart: float
@@ -83,8 +83,8 @@ def simulate(costs: Costs, size: float, cluster: Cluster) -> Times:
     own = handed(costs, workers) + costs.shard
     shards = makespan(first, workers, own) + makespan(second, workers, own)
     nodes = -(-workers // cluster.per_node)
-    # A node reads what other nodes have written: all but its own share.
-    moving = rows * costs.marks_per_row * (nodes - 1) / nodes / (cluster.link * nodes)
+    # Files are in storage beside the nodes, so all that a task reads crosses its node's link; writing uses its other direction.
+    moving = rows * costs.moved / (cluster.link * nodes) if nodes > 1 else 0.0
     barrier = sum(phase_time(costs, phase, workers) for phase in phases(costs, rows, workers, len(first)))
     blocks = [BLOCK * costs.tables] * int(rows // BLOCK) + [rows % BLOCK * costs.tables]
     tables = makespan(blocks, workers, handed(costs, workers))

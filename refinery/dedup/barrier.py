@@ -38,8 +38,6 @@ class DedupResult:
 
     step: int
     removed: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
-    removed_in: dict[int, RemovedIn] = field(default_factory=dict)
-    seen: dict[str, tuple[int, str]] = field(default_factory=dict)
     duplicates: tuple[str, ...] = ()
     clusters: tuple[str, ...] = ()
     units: dict[int, str] = field(default_factory=dict)
@@ -47,6 +45,8 @@ class DedupResult:
     seconds: float = 0.0
     index: indexes.Index | None = None
     extends: Path | None = None
+    removed_in: dict[int, RemovedIn] = field(default_factory=dict)
+    seen: dict[str, tuple[int, str]] = field(default_factory=dict)
 
     @property
     def count(self) -> int:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from refinery.execution.ray.connection import ClusterConnection
 
 # Processors of a cluster from which on dispatchers pay off, and processors for each of them. Calls that one receives at a time.
-MANY, EACH, TOGETHER = 128, 64, 16
+MANY, EACH, TOGETHER = 128, 64, 32
 
 
 class DispatcherLost(Exception):
