@@ -15,7 +15,7 @@ from itertools import cycle, islice
 MB = 1e6
 BLOCK = 1 << 20  # samples of a task for tables
 TOGETHER, DIVIDED, LOOKS = 100_000, 1_000_000, 500  # as in refinery.execution.ray.barrier
-FEW = 1 << 18  # as in refinery.execution.ray.cluster_tasks
+STARS = 1 << 16  # as in refinery.execution.ray.cluster_tasks
 GROUP, EACH, MANY = 32, 64, 128  # as in refinery.execution.ray.handing
 
 
@@ -112,7 +112,7 @@ def phases(costs: Costs, rows: float, workers: int, shards: int) -> list[Phase]:
     shares = max(1, workers // costs.bands)
     joins, partitions = costs.bands * shares, max(1, int(min(workers, rows // TOGETHER)))
     divides = min(shards, max(workers, int(-(-rows // DIVIDED))))
-    stars = max(1, min(partitions, int(rows * costs.apart / FEW)))
+    stars = max(1, min(partitions, int(rows * costs.apart / STARS)))
     found = [
         ("look", -(-shards // LOOKS), 0),
         ("divide", divides, joins),

@@ -141,7 +141,7 @@ def of_keys(folder: Path, store: LocalStore, names: list[str], partitions: int, 
     samples = sum(given.alive)
     place = (store.url, "2GB", given.room.folder)
     cluster_tasks.every = every  # type: ignore[assignment]
-    cluster_tasks._FEW = 1  # many equalities, as a large run has
+    cluster_tasks._FEW = cluster_tasks._EACH = 1  # many equalities, as a large run has
     parts, findings = Partitions.of(given, partitions), DedupResult(1)
     began = time.process_time()
     every(None, joins.look, [(names,)], shared=(place,))

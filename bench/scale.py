@@ -202,7 +202,7 @@ def _run(data: Path, size: int, work: Path, workers: int) -> Measured:
 def tables(results: Mapping[str, Any]) -> dict[str, list[str]]:
     """Lines of the tables, by name in the page."""
     runs, model = results["runs"], results["costs"]
-    return {"data": _by_data(runs), "costs": _costs(model), "clusters": _clusters(model)}
+    return {"data": _by_data(runs), "costs": _costs(model), "clusters": _clusters(model), "gains": _gains(model)}
 
 
 def _by_data(runs: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -282,6 +282,19 @@ def _clusters(model: Costs) -> list[str]:
         "published, MB/s a core",
     )
     return table(head, rows)
+
+
+def _gains(model: Costs) -> list[str]:
+    """Times of twice the cores, and the seconds of them that are more than half of those of half the cores."""
+    rows = []
+    for size in sorted({size for _, size in PUBLISHED}):
+        few, many = (simulate(model, size, Cluster(cores, SHARDS)) for cores in (640, 1280))
+        parts = asdict(many).items()
+        over = ", ".join(f"{name} {value - getattr(few, name) / 2:.1f}" for name, value in parts)
+        theirs = PUBLISHED[1280, size] / PUBLISHED[640, size]
+        ours = many.total / few.total
+        rows.append([f"{size / 1e12:g} TB", *(f"{share:.0%}".replace("%", " %") for share in (ours, theirs)), over])
+    return table(("1,280 cores in place of 640", "ours", "published", "seconds above the half, ours"), rows)
 
 
 def plot(results: Mapping[str, Any], path: Path) -> None:

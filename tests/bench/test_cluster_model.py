@@ -85,8 +85,8 @@ def test_parts_of_files_grow_with_the_tasks() -> None:
 
 
 def test_the_model_cuts_as_a_run_does() -> None:
-    cut = (barrier._TOGETHER, barrier._DIVIDED, barrier._LOOKS, cluster_tasks._FEW)
-    assert (cluster_model.TOGETHER, cluster_model.DIVIDED, cluster_model.LOOKS, cluster_model.FEW) == cut
+    cut = (barrier._TOGETHER, barrier._DIVIDED, barrier._LOOKS, cluster_tasks._EACH)
+    assert (cluster_model.TOGETHER, cluster_model.DIVIDED, cluster_model.LOOKS, cluster_model.STARS) == cut
     ways = (handing.MANY, handing.EACH, handing.TOGETHER)
     assert (cluster_model.MANY, cluster_model.EACH, cluster_model.GROUP) == ways
     assert cluster_model.BLOCK == stat_summary.BLOCK

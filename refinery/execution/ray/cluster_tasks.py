@@ -20,8 +20,8 @@ from refinery.storage.store import Store
 from refinery.workers.match_keys import SHARD_BITS
 from refinery.workers.serialization import to_json
 
-# Most equalities of roots for one task.
-_FEW = 1 << 18
+# Most equalities of roots that one task resolves alone, and equalities of each of several tasks.
+_FEW, _EACH = 1 << 18, 1 << 16
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class ClusterTasks:
 
     def _ranges(self, apart: int) -> list[tuple[int, int]]:
         """Ranges of partitions of which a task each resolves equalities, of which there are `apart`."""
-        tasks = max(1, min(self._count, apart // _FEW))
+        tasks = max(1, min(self._count, apart // _EACH))
         cuts = np.linspace(0, self._count, tasks + 1).astype(int).tolist()
         return list(zip(cuts[:-1], cuts[1:], strict=True))
 

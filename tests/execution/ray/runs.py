@@ -57,6 +57,7 @@ def in_partitions(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(barrier, "_WORTH", 20)
     patch.setattr(barrier, "_TOGETHER", 20)
     patch.setattr(cluster_tasks, "_FEW", 1)
+    patch.setattr(cluster_tasks, "_EACH", 1)
 
 
 def local(folder: Path, steps: Sequence[Any], **keys: Any) -> Run:
