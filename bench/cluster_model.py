@@ -1,20 +1,22 @@
 """Model of the time of a deduplication on many workers, from costs measured on one worker.
 
 Nothing here is a measurement: it is arithmetic on measured costs, for a cluster whose workers are as fast as the
-measured one. Work that cannot be spread over workers (start, the driver, equalities of clusters) is counted in full, so the curve
-shows where it bends.
+measured one. Work that cannot be spread over workers (start, the driver) is counted in full, and work that grows with the number of
+workers (handing out tasks, parts of files), so the curve shows where it bends.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
 
 MB = 1e6
 BLOCK = 1 << 20  # samples of a task for tables
-TOGETHER, JOINS, READS = 100_000, 1024, 1 << 18  # as in refinery.execution.ray.barrier
+TOGETHER, DIVIDED, LOOKS = 100_000, 1_000_000, 500  # as in refinery.execution.ray.barrier
+STARS = 1 << 16  # as in refinery.execution.ray.cluster_tasks
+GROUP, EACH, MANY = 32, 64, 128  # as in refinery.execution.ray.handing
 
 
 @dataclass(frozen=True)
@@ -22,24 +24,27 @@ class Costs:
     """Costs measured on one worker. Sizes in bytes of input, times in seconds.
 
     start: a command's fixed time. shards: (bytes, seconds of the stage before the barrier, seconds of the stage after
-    it) of each measured shard. rows_per_byte: samples. marks_per_row: bytes of match keys for the barrier. bands: their
-    number. Seconds a sample: scan, of each task that joins a share of a band; join, of a whole band, over all of its tasks; clusters,
-    of all tasks that make clusters; resolve, of the one task that none can share; tables, of the tasks that make tables; driver,
-    of the driver. task: time to hand out a task and receive its answer.
+    it) of each measured shard. rows_per_byte: samples. moved: bytes of a sample that tasks of a deduplicator read. bands: their
+    number. tasks: seconds a sample, by the kind of a deduplicator's tasks. apart: equalities of roots for a sample. rounds: that
+    resolve them. part: to write or read one part of a file. tables: seconds a sample of the tasks that make tables. driver: seconds
+    a sample of the driver. shard: seconds of the driver for each shard of a stage. task: to hand out a task and receive its answer.
+    group: of the driver, to send a dispatcher a group of tasks.
     """
 
     start: float
     shards: tuple[tuple[int, float, float], ...]
     rows_per_byte: float
-    marks_per_row: float
+    moved: float
     bands: int
-    scan: float
-    join: float
-    clusters: float
-    resolve: float
+    tasks: Mapping[str, float]
+    apart: float
+    rounds: int
+    part: float
     tables: float
     driver: float
+    shard: float
     task: float
+    group: float
 
 
 @dataclass(frozen=True)
@@ -73,29 +78,64 @@ class Times:
 
 def simulate(costs: Costs, size: float, cluster: Cluster) -> Times:
     """Simulate a run over `size` bytes. The measured shards are repeated, each goes to the first free worker."""
-    rows = size * costs.rows_per_byte
+    rows, workers = size * costs.rows_per_byte, cluster.workers
     first, second = zip(*_repeated(costs, size, cluster), strict=True)
-    shards = makespan(first, cluster.workers, costs.task) + makespan(second, cluster.workers, costs.task)
-    nodes = -(-cluster.workers // cluster.per_node)
-    # Every node reads the match keys of all nodes, except its own share.
-    moving = rows * costs.marks_per_row * (nodes - 1) / nodes / (cluster.link * nodes)
-    barrier = _barrier(costs, rows, cluster.workers)
+    own = handed(costs, workers) + costs.shard
+    shards = makespan(first, workers, own) + makespan(second, workers, own)
+    nodes = -(-workers // cluster.per_node)
+    # Files are in storage beside the nodes, so all that a task reads crosses its node's link; writing uses its other direction.
+    moving = rows * costs.moved / (cluster.link * nodes) if nodes > 1 else 0.0
+    barrier = sum(phase_time(costs, phase, workers) for phase in phases(costs, rows, workers, len(first)))
     blocks = [BLOCK * costs.tables] * int(rows // BLOCK) + [rows % BLOCK * costs.tables]
-    tables = makespan(blocks, cluster.workers, costs.task)
+    tables = makespan(blocks, workers, handed(costs, workers))
     return Times(costs.start, shards, moving, barrier, tables, rows * costs.driver)
 
 
-def _barrier(costs: Costs, rows: float, workers: int) -> float:
-    """Seconds of a deduplicator: shares of bands, then clusters by partitions; numbers as the run chooses them."""
-    shares = max(1, min(JOINS, workers) // costs.bands)
-    joins = [rows * (costs.scan + costs.join / shares)] * (costs.bands * shares)
-    partitions = max(1, int(min(2 * workers, rows // TOGETHER, READS // len(joins))))
-    clusters = [rows * costs.clusters / partitions] * partitions
-    return makespan(joins, workers, costs.task) + makespan(clusters, workers, costs.task) + rows * costs.resolve
+def handed(costs: Costs, workers: int) -> float:
+    """Seconds between two tasks that begin: of the driver, or of its dispatchers together if these are slower."""
+    if workers < MANY:
+        return costs.task
+    return max(costs.group / GROUP, costs.task / (workers // EACH))
+
+
+@dataclass(frozen=True)
+class Phase:
+    """Tasks of a deduplicator that run side by side. seconds: of all of them. parts: that each reads and writes."""
+
+    tasks: int
+    seconds: float
+    parts: int
+
+
+def phases(costs: Costs, rows: float, workers: int, shards: int) -> list[Phase]:
+    """Phases of a deduplicator, with tasks and partitions as `refinery.execution.ray` chooses them."""
+    shares = max(1, workers // costs.bands)
+    joins, partitions = costs.bands * shares, max(1, int(min(workers, rows // TOGETHER)))
+    divides = min(shards, max(workers, int(-(-rows // DIVIDED))))
+    stars = max(1, min(partitions, int(rows * costs.apart / STARS)))
+    found = [
+        ("look", -(-shards // LOOKS), 0),
+        ("divide", divides, joins),
+        ("equal", joins, divides + partitions),
+        ("gather", partitions, joins + 2 * partitions),
+        ("reply", stars, stars + 2 * partitions),
+        ("spread", partitions, stars + partitions),
+        ("settle", partitions, 3 * partitions),
+        ("in_order", 2 * partitions, partitions),
+    ]
+    whole = [Phase(tasks, rows * costs.tasks[name], parts) for name, tasks, parts in found]
+    half = Phase(stars, rows * costs.tasks["star"] / (2 * costs.rounds), partitions + stars)
+    return whole + [half] * (2 * costs.rounds)
+
+
+def phase_time(costs: Costs, phase: Phase, workers: int) -> float:
+    """Seconds of a phase, whose tasks take equally long."""
+    each = phase.seconds / phase.tasks + phase.parts * costs.part
+    return makespan([each] * phase.tasks, workers, handed(costs, workers))
 
 
 def makespan(times: Sequence[float], workers: int, overhead: float = 0.0) -> float:
-    """End time of the last task; tasks go in order to the first free worker, and the driver hands out one at a time."""
+    """End time of the last task; tasks go in order to the first free worker, and begin at least `overhead` apart."""
     free = [0.0] * min(workers, len(times))
     given = last = 0.0
     for time in times:

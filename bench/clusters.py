@@ -1,15 +1,18 @@
 """Processor time of clusters by partitions, and of the driver: match keys are synthetic, tasks run one after another.
 
     python -m bench.clusters 1e6
+    python -m bench.clusters --keys outputs/minhash
 
-Samples are in groups of copies (`--copies` of them have one); copies share most of their bands. Each task's time is its own; on a
-cluster, tasks of one kind run side by side. `one driver` finds the same clusters with union-find in one process.
+Samples are in groups of copies (`--copies` of them have one); copies share most of their bands. With `--keys`, match keys are those of
+a run with `use_cache: true` and one stage with a MinHash deduplicator. Each task's time is its own; on a cluster, tasks of one kind
+run side by side. `one process` finds the same clusters with union-find.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import sys
 import tempfile
 import time
@@ -27,16 +30,15 @@ import pyarrow.parquet as pq
 from bench.markdown import table
 from refinery.dedup.barrier import DedupInput, DedupResult, find_duplicates
 from refinery.dedup.match_keys import SqlLimits
+from refinery.dedup.row_groups import read_parts, write_groups
 from refinery.execution.ray import cluster_tasks, joins
 from refinery.execution.ray.cluster_tasks import ClusterTasks, Partitions
-from refinery.io.model import Part
-from refinery.kernels.core.digest import Digest
 from refinery.operators import Library
 from refinery.storage.local import LocalStore
-from refinery.workers.match_keys import SHARD_BITS
-from refinery.workers.serialization import to_json
+from refinery.workers.match_keys import SHARD_BITS, removed_from
 
-BANDS, SHARES, SHARD, SIGNATURE = 25, 16, 1 << 18, 16  # signatures are short: only their number of bytes would differ
+# Samples of a shard of 128 MB.
+BANDS, SHARD, SIGNATURE = 25, 1 << 15, 512
 
 
 def keys_of(folder: Path, samples: int, copies: float, shard: int) -> list[str]:
@@ -56,7 +58,7 @@ def keys_of(folder: Path, samples: int, copies: float, shard: int) -> list[str]:
         name = f"stage_1/{number:05d}.marks.parquet"
         path = folder / name
         path.parent.mkdir(exist_ok=True)
-        pq.write_table(whole.slice(start, shard), path, compression="none")
+        pq.write_table(whole.slice(start, shard), path, compression="none", use_dictionary=False)
         names.append(name)
     return names
 
@@ -66,19 +68,28 @@ class OneByOne:
 
     def __init__(self) -> None:
         self.seconds: dict[str, list[float]] = defaultdict(list)
+        self.apart = 0
 
     @property
     def total(self) -> float:
         return sum(map(sum, self.seconds.values()))
 
     def __call__(
-        self, cluster: Any, work: Callable[..., str], calls: Sequence[tuple[Any, ...]], _: Any = None
+        self,
+        cluster: Any,
+        work: Callable[..., str],
+        calls: Sequence[tuple[Any, ...]],
+        _: Any = None,
+        label: str = "",
+        shared: Sequence[Any] = (),
     ) -> list[str]:
         found = []
         for call in calls:
             began = time.process_time()
-            found.append(work(*call))
+            found.append(work(*shared, *call))
             self.seconds[work.__name__].append(time.process_time() - began)
+            if work.__name__ == "gather":
+                self.apart += json.loads(found[-1])[1]
         return found
 
 
@@ -86,7 +97,8 @@ class OneByOne:
 class Measured:
     """Processor seconds a sample: of each kind of task, of the driver, of one process alone. longest: seconds of a task.
 
-    scan: of each task that joins a share of a band. join: of a whole band, over all of its tasks, besides.
+    rounds: that resolve equal roots. apart: equalities of them for a sample. part: seconds to write or read one part of a file, whatever
+    its rows. moved: bytes of a sample that tasks read.
     """
 
     samples: int
@@ -94,10 +106,12 @@ class Measured:
     tasks: dict[str, float]
     longest: dict[str, float]
     number: dict[str, int]
+    rounds: int
+    apart: float
     driver: float
     alone: float
-    scan: float
-    join: float
+    part: float
+    moved: float
 
 
 def measure(samples: int, copies: float = 0.3, partitions: int = 4) -> Measured:
@@ -105,63 +119,95 @@ def measure(samples: int, copies: float = 0.3, partitions: int = 4) -> Measured:
     with tempfile.TemporaryDirectory(prefix="clusters-") as made:
         folder, every = Path(made), OneByOne()
         store, names = LocalStore(folder), keys_of(folder, samples, copies, SHARD)
-        given = _input(folder, names, samples)
-        place = (store.url, "2GB", given.room.folder)
-        cluster_tasks.every = every  # type: ignore[assignment]
-        parts, findings = Partitions.of(given, partitions), DedupResult(1)
-        links = [f"stage_1/joined/found_{band:05d}.parquet" for band in range(BANDS)]
-        calls = [(place, names, [(f"band_{band}", band)], 0, 1, parts.bounds, links[band]) for band in range(BANDS)]
-        linked = [json.loads(answer) for answer in every(None, joins.equal, calls)]
-        began, before = time.process_time(), every.total
-        ClusterTasks(None, place, store, "stage_1", parts).settle(given, links, linked, findings)  # type: ignore[arg-type]
-        for shard in range(len(given.alive)):  # parameters of each shard of the next stage
-            removed = findings.of_shard(shard)
-            to_json(Part(None, rows="", removed=removed))
-            Digest().update(removed)
-        driver = time.process_time() - began - (every.total - before)
-        shared = OneByOne()
-        shared(
-            None,
-            joins.equal,
-            [(place, names, [("band_0", 0)], 0, SHARES, parts.bounds, "stage_1/joined/share.parquet")],
-        )
-        began = time.process_time()
-        whole = find_duplicates(replace(given, files=[str(store.fetch(name)) for name in names]))
-        alone = time.process_time() - began
-    if not np.array_equal(whole.removed, findings.removed):
+        return of_keys(folder, store, names, partitions, every)
+
+
+def of_run(run: Path, partitions: int) -> Measured:
+    """As `measure`, with the match keys of a run, which stay as they are."""
+    with tempfile.TemporaryDirectory(prefix="clusters-") as made:
+        folder, names = Path(made), []
+        (folder / "stage_1").mkdir()
+        for path in sorted((run / ".refinery" / "parts" / "stage_1").glob("*.marks.parquet")):
+            names.append(f"stage_1/{path.name}")
+            shutil.copyfile(path, folder / names[-1])
+        return of_keys(folder, LocalStore(folder), names, partitions, OneByOne())
+
+
+def of_keys(folder: Path, store: LocalStore, names: list[str], partitions: int, every: OneByOne) -> Measured:
+    """As `measure`, with match keys of files, one for each shard."""
+    schema = pq.read_schema(folder / names[0])
+    bands = [name for name in schema.names if name.startswith("band_")]
+    given = _input(folder, names, [pq.read_metadata(folder / name).num_rows for name in names])
+    samples = sum(given.alive)
+    place = (store.url, "2GB", given.room.folder)
+    cluster_tasks.every = every  # type: ignore[assignment]
+    cluster_tasks._FEW = cluster_tasks._EACH = 1  # many equalities, as a large run has
+    parts, findings = Partitions.of(given, partitions), DedupResult(1)
+    began = time.process_time()
+    every(None, joins.look, [(names,)], shared=(place,))
+    divided = [f"stage_1/joined/divided_{number:05d}.parts" for number in range(partitions)]
+    groups = [(names[number::partitions], divided[number]) for number in range(partitions)]
+    every(None, joins.divide, groups, shared=(place, ["_row"], bands, 1))
+    links = [f"stage_1/joined/found_{band:05d}.parquet" for band in range(len(bands))]
+    calls = [([(band, band)], name) for band, name in enumerate(links)]
+    linked = every(None, joins.equal, calls, shared=(place, json.dumps(divided), parts.bounds))
+    ClusterTasks(None, place, store, "stage_1", parts).settle(given, links, [*map(int, linked)], findings)  # type: ignore[arg-type]
+    driver = time.process_time() - began - every.total
+    made = sum(path.stat().st_size for path in (folder / "stage_1").rglob("*") if path.is_file())
+    began = time.process_time()
+    whole = find_duplicates(replace(given, files=[str(store.fetch(name)) for name in names]))
+    alone = time.process_time() - began
+    if findings.count != whole.count or any(
+        not np.array_equal(removed_from(store, found), whole.of_shard(shard))
+        for shard, found in findings.removed_in.items()
+    ):
         raise RuntimeError("partitions have removed other samples")
-    seconds, of_share = every.seconds, shared.total / samples
-    of_band = sum(seconds["equal"]) / samples / BANDS
-    join = (of_band - of_share) * SHARES / (SHARES - 1)
+    seconds = every.seconds
     return Measured(
         samples,
-        len(whole.removed),
+        whole.count,
         {name: sum(each) / samples for name, each in seconds.items()},
         {name: max(each) for name, each in seconds.items()},
         {name: len(each) for name, each in seconds.items()},
+        len(seconds.get("star", ())) // partitions // 2,
+        every.apart / samples,
         driver / samples,
         alone / samples,
-        of_band - join,
-        join,
+        of_part(folder, store),
+        made / samples,
     )
 
 
-def _input(folder: Path, names: list[str], samples: int) -> DedupInput:
+def of_part(folder: Path, store: LocalStore, parts: int = 1000) -> float:
+    """Processor seconds to write or read one part of a file, the mean of both."""
+    table = pa.table(
+        {"_row": np.arange(parts), "root": np.arange(parts), "via": np.arange(parts), "how": np.arange(parts)}
+    )
+    began = time.process_time()
+    write_groups(table, "_row", range(parts + 1), folder / "many.parts")
+    read_parts(store, ["many.parts"] * parts, parts // 2)
+    return (time.process_time() - began) / parts / 2
+
+
+def _input(folder: Path, names: list[str], alive: list[int]) -> DedupInput:
     """The input of a MinHash deduplicator without a limit of clusters."""
     operator = Library().operators["document_minhash_deduplicator"]
     step = SimpleNamespace(index=1, name=operator.name, where="bench", params={"max_cluster_size": None})
-    alive = [min(SHARD, samples - start) for start in range(0, samples, SHARD)]
     limits, nothing = SqlLimits(1, "2GB", str(folder / "spill")), [0] * len(alive)
     return DedupInput(step, operator, names, (), [""] * len(alive), alive, nothing, folder, limits, cast(Any, None))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description="Measure clusters by partitions.")
-    parser.add_argument("samples", type=float)
+    parser.add_argument("samples", type=float, nargs="?", default=1e6)
+    parser.add_argument("--keys", type=Path, help="the folder of a run")
     parser.add_argument("--copies", type=float, default=0.3)
     parser.add_argument("--partitions", type=int, default=4)
     given = parser.parse_args()
-    found = measure(int(given.samples), given.copies, given.partitions)
+    if given.keys:
+        found = of_run(given.keys, given.partitions)
+    else:
+        found = measure(int(given.samples), given.copies, given.partitions)
     rows = [
         [name, f"{found.number[name]}", f"{each * 1e6:.2f}", f"{found.longest[name]:.2f}"]
         for name, each in found.tasks.items()
@@ -171,7 +217,9 @@ def main() -> int:
         ["one process, joins included", "", f"{found.alone * 1e6:.2f}", ""],
     ]
     print(
-        f"{found.samples:,} samples, {found.removed:,} removed; of a band: scan {found.scan * 1e6:.3f}, join {found.join * 1e6:.2f} µs"
+        f"{found.samples:,} samples, {found.removed:,} removed, {found.apart:.4f} equalities of roots a sample in {found.rounds} rounds, "
+        f"{found.moved:.0f} bytes a sample; "
+        f"a part is written or read in {found.part * 1e6:.0f} µs"
     )
     print(*table(("task", "number", "µs a sample", "the longest, s"), rows), sep="\n")
     return 0

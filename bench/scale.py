@@ -8,7 +8,8 @@ The corpus is cut at line ends to 1, 2, 4, 8 and 16 times `--megabytes`; it must
 is deduplicated by MinHash (bench/minhash.yaml) as a whole command, with one worker and with two. The time of a larger
 cluster is computed (bench/cluster_model.py) from the costs of each shard of the run with one worker over the most data, and
 from those of the tasks that only a cluster has, which are measured with synthetic samples (bench/clusters.py,
-bench/tables.py). What commands have shown is kept in bench/scale.json.
+bench/tables.py), and from those of handing them out (bench/handing.py). What commands have shown is kept in bench/scale.json, with the
+equalities of roots of a corpus (python -m bench.clusters --keys).
 """
 
 from __future__ import annotations
@@ -18,14 +19,13 @@ import json
 import shutil
 import sys
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from bench import clusters
+from bench import clusters, handing
 from bench.cluster_model import BLOCK, MB, Cluster, Costs, simulate
 from bench.markdown import table, written
 from bench.measure import Run, machine, measured
@@ -46,7 +46,6 @@ PUBLISHED = {
     (1280, 5e12): 168.10,
 }
 CORES = (1, 2, 4, 8, 16, 32, 64, 160, 320, 640, 1280)
-ASSUMED_TASK = 1e-3
 SHARDS = 16 * 2**20, 128 * 2**20  # least and most bytes of a shard on a cluster
 SERIAL = ("deduplicator", "tables")  # phases other than shards
 
@@ -91,10 +90,11 @@ class Measured:
     bands: int
 
 
-def costs(most: Measured, least: Measured, task: float) -> Costs:
+def costs(most: Measured, least: Measured, roots: Mapping[str, Any]) -> Costs:
     """Costs for the model, from runs with one worker over the most and the least data.
 
-    Time per sample of the barrier and the tables is the slope of the line through both runs; its start is fixed time.
+    Time per sample of the barrier and the tables is the slope of the line through both runs; its start is fixed time. roots: measured
+    equalities of roots, see `of_tasks`.
     """
     spent, before = most.phases.seconds, least.phases.seconds
     slope = {name: max(0.0, spent[name] - before[name]) / (most.rows - least.rows) for name in SERIAL}
@@ -107,25 +107,30 @@ def costs(most: Measured, least: Measured, task: float) -> Costs:
             for (_, one, _), (_, other, _) in zip(first, second, strict=True)
         ),
         rows_per_byte=most.rows / most.size,
-        marks_per_row=most.marks / most.rows,
         bands=most.bands,
-        task=task,
-        **of_tasks(),
+        **of_tasks(roots),
     )
 
 
-def of_tasks() -> dict[str, float]:
-    """Seconds a sample of the tasks of a cluster and of its driver, from synthetic samples."""
-    found = clusters.measure(1_000_000)
+def of_tasks(roots: Mapping[str, Any]) -> dict[str, Any]:
+    """Costs of the tasks of a cluster and of its driver, from synthetic samples.
+
+    roots: of a corpus, where equalities of roots are more than among these samples: `star` and `reply`, seconds a sample, `apart`
+    and `rounds`, see `Costs`.
+    """
+    fewer, found = clusters.measure(250_000), clusters.measure(1_000_000)
+    more = (found.driver * found.samples - fewer.driver * fewer.samples) / (found.samples - fewer.samples)
     few, many = (made_tables(count * BLOCK, BLOCK // 4, "parts", 2, alike=True) for count in (1, 64))
-    more = (many["driver, s"] - few["driver, s"]) / (many["samples"] - few["samples"])
+    of_tables = (many["driver, s"] - few["driver, s"]) / (many["samples"] - few["samples"])
     return {
-        "scan": found.scan,
-        "join": found.join,
-        "clusters": sum(seconds for name, seconds in found.tasks.items() if name not in ("equal", "resolve")),
-        "resolve": found.tasks.get("resolve", 0.0),
+        "tasks": found.tasks | {name: roots[name] for name in ("star", "reply")},
+        "apart": roots["apart"],
+        "rounds": roots["rounds"],
+        "part": found.part,
+        "moved": found.moved,
         "tables": few["tasks, s"] / few["samples"],
-        "driver": found.driver + max(0.0, more),
+        "driver": max(0.0, more) + max(0.0, of_tables),
+        **handing.measure(),
     }
 
 
@@ -133,23 +138,6 @@ def _bands(marks: Path) -> int:
     import pyarrow.parquet as pq
 
     return sum(name.startswith("band_") for name in pq.read_schema(marks).names)
-
-
-def task_time(tasks: int = 2000) -> tuple[float, str]:
-    """Seconds of an empty Ray task, if Ray is installed; and the source of the figure."""
-    try:
-        import ray
-    except ImportError:
-        return ASSUMED_TASK, "assumed"
-    ray.init(address="local", num_cpus=1, include_dashboard=False, log_to_driver=False)
-    try:
-        nothing = ray.remote(lambda text: text)
-        ray.get([nothing.remote("{}") for _ in range(100)])
-        started = time.perf_counter()
-        ray.get([nothing.remote("{}") for _ in range(tasks)])
-        return (time.perf_counter() - started) / tasks, "measured"
-    finally:
-        ray.shutdown()
 
 
 def cut(corpus: Path, size: int, out: Path) -> int:
@@ -166,7 +154,7 @@ def cut(corpus: Path, size: int, out: Path) -> int:
 
 
 def measure(
-    corpus: Path, megabytes: float, factors: Sequence[int], folder: Path, repeats: int, task: float
+    corpus: Path, megabytes: float, factors: Sequence[int], folder: Path, repeats: int, roots: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Measure every size with every number of workers, best of `repeats`."""
     found: dict[tuple[int, int], Measured] = {}
@@ -182,7 +170,7 @@ def measure(
         {"factor": factor, "bytes": one.size, "rows": one.rows, "workers": workers, **one.run.as_dict()}
         for (factor, workers), one in found.items()
     ]
-    return {"machine": machine(), "runs": runs, "costs": costs(found[max(factors), 1], found[min(factors), 1], task)}
+    return {"machine": machine(), "runs": runs, "costs": costs(found[max(factors), 1], found[min(factors), 1], roots)}
 
 
 def _run(data: Path, size: int, work: Path, workers: int) -> Measured:
@@ -211,10 +199,10 @@ def _run(data: Path, size: int, work: Path, workers: int) -> Measured:
 # Tables
 
 
-def tables(results: Mapping[str, Any], task: str) -> dict[str, list[str]]:
+def tables(results: Mapping[str, Any]) -> dict[str, list[str]]:
     """Lines of the tables, by name in the page."""
     runs, model = results["runs"], results["costs"]
-    return {"data": _by_data(runs), "costs": _costs(model, task), "clusters": _clusters(model)}
+    return {"data": _by_data(runs), "costs": _costs(model), "clusters": _clusters(model), "gains": _gains(model)}
 
 
 def _by_data(runs: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -249,7 +237,7 @@ def _by_data(runs: Sequence[Mapping[str, Any]]) -> list[str]:
     return table(head, rows)
 
 
-def _costs(model: Costs, task: str) -> list[str]:
+def _costs(model: Costs) -> list[str]:
     size = sum(shard for shard, _, _ in model.shards)
     first = sum(seconds for _, seconds, _ in model.shards)
     second = sum(seconds for _, _, seconds in model.shards)
@@ -258,18 +246,14 @@ def _costs(model: Costs, task: str) -> list[str]:
         ["a command's fixed time: start, compiling, closing", f"{model.start:.2f} s"],
         ["a shard before the barrier, after it", f"{size / MB / first:.0f} MB/s, {size / MB / second:.0f} MB/s"],
         ["the longest shard, against the mean", f"{longest / ((first + second) / len(model.shards)):.2f} times"],
-        ["match keys that are moved", f"{model.marks_per_row:.0f} bytes a sample"],
-        [
-            f"joining one of {model.bands} bands",
-            f"{model.join * 1e6:.2f} µs a sample, and {model.scan * 1e6:.2f} µs for each task that shares it",
-        ],
-        [
-            "clusters, by partitions",
-            f"{model.clusters * 1e6:.1f} µs a sample, and {model.resolve * 1e6:.2f} µs in one task",
-        ],
+        ["match keys and what becomes of them, read by tasks", f"{model.moved:.0f} bytes a sample"],
+        *([f"tasks of the deduplicator: {name}", f"{model.tasks[name] * 1e6:.2f} µs a sample"] for name in model.tasks),
+        ["roots on which bands differ", f"{model.apart:.2f} a sample, in {model.rounds} rounds"],
+        ["a part of a file, written or read", f"{model.part * 1e6:.0f} µs"],
         ["tables, in blocks", f"{model.tables * 1e6:.1f} µs a sample"],
-        ["the driver", f"{model.driver * 1e6:.3f} µs a sample"],
-        [f"handing out a task ({task})", f"{model.task * 1e3:.2f} ms"],
+        ["the driver", f"{model.driver * 1e6:.4f} µs a sample, and {model.shard * 1e3:.2f} ms a shard"],
+        ["handing out a task: of whoever submits it", f"{model.task * 1e3:.2f} ms"],
+        ["handing out a group of tasks to a dispatcher: of the driver", f"{model.group * 1e3:.2f} ms"],
     ]
     return table(("cost", "of one core"), rows)
 
@@ -298,6 +282,19 @@ def _clusters(model: Costs) -> list[str]:
         "published, MB/s a core",
     )
     return table(head, rows)
+
+
+def _gains(model: Costs) -> list[str]:
+    """Times of twice the cores, and the seconds of them that are more than half of those of half the cores."""
+    rows = []
+    for size in sorted({size for _, size in PUBLISHED}):
+        few, many = (simulate(model, size, Cluster(cores, SHARDS)) for cores in (640, 1280))
+        parts = asdict(many).items()
+        over = ", ".join(f"{name} {value - getattr(few, name) / 2:.1f}" for name, value in parts)
+        theirs = PUBLISHED[1280, size] / PUBLISHED[640, size]
+        ours = many.total / few.total
+        rows.append([f"{size / 1e12:g} TB", *(f"{share:.0%}".replace("%", " %") for share in (ours, theirs)), over])
+    return table(("1,280 cores in place of 640", "ours", "published", "seconds above the half, ours"), rows)
 
 
 def plot(results: Mapping[str, Any], path: Path) -> None:
@@ -343,16 +340,18 @@ def main() -> int:
     factors = [int(factor) for factor in arguments.factors.split(",")]
     if arguments.again == bool(arguments.corpus):
         parser.error("give a corpus or --again")
+    kept = json.loads(KEPT.read_text("utf-8"))
     if arguments.again:
-        kept = json.loads(KEPT.read_text("utf-8"))
-        how, known = "measured", kept["costs"] | of_tasks()
+        known = kept["costs"] | of_tasks(kept["roots"])
         results = {"runs": kept["runs"], "costs": Costs(**known | {"shards": tuple(map(tuple, known["shards"]))})}
     else:
-        task, how = task_time()
         with tempfile.TemporaryDirectory(dir=arguments.corpus.parent, prefix="scale-") as folder:
-            results = measure(arguments.corpus, arguments.megabytes, factors, Path(folder), arguments.repeats, task)
-        KEPT.write_text(json.dumps({"runs": results["runs"], "costs": asdict(results["costs"])}, indent=1), "utf-8")
-    found = tables(results, how)
+            results = measure(
+                arguments.corpus, arguments.megabytes, factors, Path(folder), arguments.repeats, kept["roots"]
+            )
+    found_costs = asdict(results["costs"])
+    KEPT.write_text(json.dumps(kept | {"runs": results["runs"], "costs": found_costs}, indent=1) + "\n", "utf-8")
+    found = tables(results)
     for name, lines in found.items():
         print(f"\n{name}\n", *lines, sep="\n")
     if arguments.write:

@@ -13,15 +13,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from refinery import kernels
 from refinery.checkpoints.dependencies import assets
 from refinery.checkpoints.sql_tokens import sql_tokens, text_of
 from refinery.common.key_fields import canonical
 from refinery.compiler.program import Program
 from refinery.io.content_digest import how_cut
-from refinery.io.model import Shard
+from refinery.io.model import Part, Shard
 from refinery.io.writers.shared_file import SharedFile
 from refinery.operators import Library, is_shipped
 from refinery.operators.assets import by_contents
@@ -30,6 +28,7 @@ from refinery.operators.versions import libraries, versions
 from refinery.planning.plan import CompiledStage
 from refinery.storage.open import open_store
 from refinery.workers.done_marks import key_of
+from refinery.workers.match_keys import digest_of_numbers
 from refinery.workers.tasks import ShardResult, Task
 
 
@@ -52,7 +51,7 @@ def shard_key(program: str, task: Task, shard: Shard, before: ShardResult | None
     asked = canonical(task, _plain)
     if shard.part is None or before is None:
         return key_of([program, asked, how_cut(shard)])
-    return key_of([program, asked, shard.index, before.key, _digest(shard.part.removed), _units(shard, task)])
+    return key_of([program, asked, shard.index, before.key, _removed(shard.part), _units(shard, task)])
 
 
 def barrier_key(planned: CompiledStage, library: Library, results: Sequence[ShardResult], more: Any) -> str:
@@ -92,13 +91,13 @@ def _without_paths(program: Program, assets: dict[str, str]) -> str:
     return json.dumps([token if text is None else ["text", assets.get(text, text)] for token, text in tokens])
 
 
-def _digest(numbers: np.ndarray | None) -> str:
+def _removed(part: Part) -> str:
     """Digest of the numbers of the samples that a deduplicator has removed from what the stage before has left."""
-    if numbers is None:
+    if part.removed_in is not None:
+        return part.removed_in.digest
+    if part.removed is None:
         raise ValueError("a part without a list of removed samples has no key")
-    digest = kernels.core.digest.Digest()
-    digest.update(np.ascontiguousarray(numbers))
-    return digest.hexdigest()
+    return digest_of_numbers(part.removed)
 
 
 def _units(shard: Shard, task: Task) -> str:

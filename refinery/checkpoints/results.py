@@ -6,19 +6,19 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from refinery import kernels
 from refinery.checkpoints.keys import barrier_key, program_key, shard_key
 from refinery.dedup.barrier import DedupResult
 from refinery.dedup.index import Index
-from refinery.io.model import Shard
+from refinery.io.model import RemovedIn, Shard
 from refinery.io.writers.shared_file import EarlierExport, WrittenRange
+from refinery.kernels.core.digest import size_and_digest
 from refinery.planning.plan import CompiledStage, Plan
 from refinery.storage.shard_plan import remember
 from refinery.storage.store import Store
@@ -126,6 +126,7 @@ class Checkpoints:
             if plain["key"] != key or not all(self.store.sound(name, *known) for name, known in plain["files"].items()):
                 return None
             found = DedupResult(plain["step"], np.load(self.store.fetch(plain["removed"])), seconds=plain["seconds"])
+            found.removed_in = {shard: RemovedIn(*place) for shard, *place in plain.get("removed_in", ())}
             for kind in ("duplicates", "clusters"):
                 setattr(found, kind, tuple(plain[kind]))
             found.units = {int(shard): name for shard, name in plain["units"]}
@@ -136,7 +137,7 @@ class Checkpoints:
             return None
 
     def keep_findings(self, folder: str, key: str, where: str, found: DedupResult) -> None:
-        """Store findings; their files are in the store already, but for the removed samples."""
+        """Store findings; their files are in the store already, but for the removed samples that the driver holds."""
         removed = f"{folder}/removed.npy"
         aside = self.store.scratch() / f"{folder}-removed.npy"
         np.save(aside, found.removed)
@@ -144,9 +145,12 @@ class Checkpoints:
         named: dict[str, Any] = {"duplicates": found.duplicates, "clusters": found.clusters}
         named["extends"] = _named(folder, found.extends)
         ended = [named["extends"]] if named["extends"] else []
-        names = [removed, *found.duplicates, *found.clusters, *ended, *found.units.values()]
-        files = {name: _seen(self.store.fetch(name)) for name in names}
+        stored = dict.fromkeys(place.name for place in found.removed_in.values())
+        names = [removed, *stored, *found.duplicates, *found.clusters, *ended, *found.units.values()]
+        files = {name: found.seen.get(name) or size_and_digest(self.store.fetch(name)) for name in names}
         plain = {"key": key, "step": found.step, "removed": removed, "seconds": found.seconds, "files": files, **named}
+        places = [[shard, *astuple(place)] for shard, place in found.removed_in.items()]
+        plain |= {"removed_in": places} if places else {}
         plain |= {"units": list(found.units.items()), "notes": [note.removeprefix(where) for note in found.notes]}
         self.store.write_text(f"{folder}/{_BARRIER}", json.dumps(plain, ensure_ascii=False))
 
@@ -185,8 +189,3 @@ def clear(store: Store) -> None:
 def _named(folder: str, path: str | Path | None) -> str:
     """The name in the store of an existing file; "" without one."""
     return f"{folder}/{Path(path).name}" if path else ""
-
-
-def _seen(path: Path) -> tuple[int, str]:
-    digest = kernels.core.digest.digest_of_file(path)
-    return digest.size, digest.hexdigest()

@@ -17,6 +17,7 @@ from refinery.dedup import limits, units
 from refinery.dedup.clusters import Clusters, cluster
 from refinery.dedup.match_keys import MatchKeys, SqlLimits
 from refinery.dedup.matchers.model import Pairs, ShingleComparison
+from refinery.io.model import RemovedIn
 from refinery.kernels.core.arrow import ints
 from refinery.operators import Operator
 from refinery.workers.functions import register
@@ -29,7 +30,8 @@ _LOW = (1 << SHARD_BITS) - 1
 class DedupResult:
     """Result of a deduplicator. Numbers of samples are those of workers.match_keys; numbers below 0: of an index.
 
-    removed: ascending. duplicates: Parquet files, a row per removed sample or unit, in the order of samples. clusters:
+    removed: ascending. removed_in: in place of these, their files by shard, where tasks have found them. seen: size and digest of files, as far as
+    tasks have noted them. duplicates: Parquet files, a row per removed sample or unit, in the order of samples. clusters:
     Parquet files of members, in the order of the samples that stay; none for units. Files have their names in the store, or
     are files of this machine until they are published. units: file of the removed units, by shard. index, extends: the index and the file to add to it.
     """
@@ -43,6 +45,13 @@ class DedupResult:
     seconds: float = 0.0
     index: indexes.Index | None = None
     extends: Path | None = None
+    removed_in: dict[int, RemovedIn] = field(default_factory=dict)
+    seen: dict[str, tuple[int, str]] = field(default_factory=dict)
+
+    @property
+    def count(self) -> int:
+        """Number of the removed samples."""
+        return len(self.removed) + sum(found.end - found.first for found in self.removed_in.values())
 
     def of_shard(self, shard: int) -> np.ndarray:
         """The removed samples of a shard, by their numbers in it."""
@@ -130,11 +139,16 @@ def settle(
 
 def by_source(given: DedupInput, removed: np.ndarray) -> tuple[dict[str, int], dict[str, int]]:
     """Number of samples of each input before the step, and number that it removes."""
-    alive: dict[str, int] = {}
-    gone: dict[str, int] = {}
     counts = (
         np.bincount(removed >> SHARD_BITS, minlength=len(given.sources)) if len(removed) else [0] * len(given.sources)
     )
+    return by_counts(given, counts)
+
+
+def by_counts(given: DedupInput, counts: Sequence[int] | np.ndarray) -> tuple[dict[str, int], dict[str, int]]:
+    """As `by_source`, from the number of removed samples of each shard."""
+    alive: dict[str, int] = {}
+    gone: dict[str, int] = {}
     for source, rows, lost in zip(given.sources, given.alive, counts, strict=True):
         alive[source] = alive.get(source, 0) + rows
         gone[source] = gone.get(source, 0) + int(lost)

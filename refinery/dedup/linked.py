@@ -2,8 +2,8 @@
 
 Each table of pairs is reduced to links: for each sample in a pair, the first sample of its component within the table (`root`),
 and the match that explains it. Links of a sample from all tables are gathered where its partition is. The least root stands for
-the sample; other roots of the sample are equal to the least one, and these few equalities are resolved once for all.
-A component is named after its first sample, as by `kernels.dedup.unionfind`.
+the sample; other roots of the sample are equal to the least one, and these equalities are resolved among the roots alone
+(`dedup.stars`). A component is named after its first sample, as by `kernels.dedup.unionfind`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import pyarrow as pa
 from refinery import kernels
 from refinery.dedup.clusters import Evidence, rank
 from refinery.dedup.matchers.model import Pairs
+from refinery.dedup.stars import distinct
 from refinery.kernels.core.arrow import ints, numbers
 
 
@@ -39,22 +40,13 @@ def gathered(table: pa.Table) -> tuple[pa.Table, pa.Table]:
     least = np.minimum.reduceat(root, first) if len(row) else root
     every = np.repeat(least, np.diff(np.append(first, len(row))))
     apart = every != root
-    equal = np.unique(np.stack((every[apart], root[apart])), axis=1)
+    equal = distinct(every[apart], root[apart])
     found = pa.table({"_row": ints(row[first]), "root": ints(least), "via": ints(via[first]), "how": ints(how[first])})
     return found, pa.table({"a": ints(equal[0]), "b": ints(equal[1])})
 
 
-def resolved(equal: Iterable[pa.Table]) -> pa.Table:
-    """The first sample (`root`) of each root (`_row`, ascending) that is equal to another one."""
-    components = kernels.dedup.unionfind.Components()
-    for table in equal:
-        components.add(numbers(table["a"]), numbers(table["b"]))
-    row, root = components.labels()
-    return pa.table({"_row": ints(row), "root": ints(root)})
-
-
 def renamed(table: pa.Table, roots: pa.Table) -> pa.Table:
-    """Links with their final roots. roots: from `resolved`."""
+    """Links with their final roots. roots: of some roots (`_row`, ascending), the final ones (`root`)."""
     if not roots.num_rows:
         return table
     known, final, root = numbers(roots["_row"]), numbers(roots["root"]), numbers(table["root"])

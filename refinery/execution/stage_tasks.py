@@ -75,11 +75,14 @@ def _left(done: Sequence[StageResult], shard: Shard, result: ShardResult) -> Sha
     findings = done[-1].findings
     shard = replace(shard, rows_of=result.rows_of or shard.rows_of)
     nothing = np.zeros(0, np.int64)  # where only resources end the stage
-    removed = findings.of_shard(shard.index) if findings is not None else nothing
+    stored = findings.removed_in.get(shard.index) if findings is not None else None
+    removed = findings.of_shard(shard.index) if findings is not None and stored is None else nothing
     tables = tuple(d.results[shard.index].facts for d in done if d.results[shard.index].facts)
     units = findings.units.get(shard.index) if findings is not None else None
     tables += (units,) if units else ()
-    part = Part(None, tables=tables, rows=result.rows_left, removed=removed)
+    part = Part(
+        None, tables=tables, rows=result.rows_left, removed=removed if stored is None else None, removed_in=stored
+    )
     if result.part:
         source = source_of_part(result.part, shard.lines, result.part_bytes)
         part = replace(part, source=source, of_file=result.rows_left)

@@ -271,7 +271,7 @@ def _costs(
         add(plan.index, _label(labels[plan.index], plan.kind), plan.runs, left, ended[plan.index], spent[plan.index])
         left -= ended[plan.index]
     if after is not None and findings is not None:
-        add(after.index, labels[after.index], "set SQL", left, len(findings.removed), found)
+        add(after.index, labels[after.index], "set SQL", left, findings.count, found)
     add(None, "reading and the rest", "", rows, 0, spent[0])
     return Fitted(partial(_costs_table, lines))
 

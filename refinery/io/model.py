@@ -72,6 +72,19 @@ def handed_over(inputs: Sequence[Mapping[str, Any]]) -> bool:
 
 
 @dataclass(frozen=True)
+class RemovedIn:
+    """Removed samples of a shard in a file of numbers, see `workers.match_keys`: its name in the store, and first and end.
+
+    digest: of the numbers in the shard.
+    """
+
+    name: str
+    first: int
+    end: int
+    digest: str
+
+
+@dataclass(frozen=True)
 class Part:
     """Results of earlier stages for a shard.
 
@@ -81,8 +94,8 @@ class Part:
 
     Between stages no sample is listed: `picked` is None, and `workers.worker.fetched` finds the samples where the shard
     runs. rows: name in the store of the numbers and lines that the last stage has left. of_file: of those in the file, where
-    numbers and line_numbers are None. removed: numbers in the shard that the deduplicator after it has removed, ascending.
-    only: numbers to read in place of the remaining ones.
+    numbers and line_numbers are None. removed: numbers in the shard that the deduplicator after it has removed, ascending;
+    None where they are in a file, see `removed_in`. only: numbers to read in place of the remaining ones.
     """
 
     source: Source | None
@@ -93,6 +106,7 @@ class Part:
     rows: str = ""
     of_file: str = ""
     removed: np.ndarray | None = None
+    removed_in: RemovedIn | None = None
     only: np.ndarray | None = None
 
 

@@ -33,9 +33,12 @@ _TALKATIVE = ("sqlglot",)
 logger = logging.getLogger("refinery.run")
 
 
-def event(name: str, message: str, level: int = logging.INFO, **fields: Any) -> None:
-    """Log an event. name: `shard`, `stage`, ...; fields: plain data, for the JSON form."""
-    logger.log(level, "%s", message, extra={"event": name, "fields": fields})
+def event(name: str, message: str, level: int = logging.INFO, numbers: bool = False, **fields: Any) -> None:
+    """Log an event. name: `shard`, `stage`, ...; fields: plain data, for the JSON form.
+
+    numbers: message and fields have numbers alone, among which no credential is looked for; there is such a line for each shard.
+    """
+    logger.log(level, "%s", message, extra={"event": name, "fields": fields, "numbers": numbers})
 
 
 class _Text(logging.Formatter):
@@ -45,7 +48,7 @@ class _Text(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """`2026-01-31T12:00:00Z INFO refinery.run: stage 1 begins`; later lines, such as a traceback, are indented."""
-        text = hide(super().format(record))[:_LONGEST].rstrip()
+        text = _hidden(record, super().format(record))[:_LONGEST].rstrip()
         return _UNSEEN.sub(lambda found: repr(found[0])[1:-1], text).replace("\n", "\n    ")
 
 
@@ -62,7 +65,11 @@ class _Json(logging.Formatter):
         }
         if record.exc_info:
             found["traceback"] = self.formatException(record.exc_info)[-_LONGEST:]
-        return hide(json.dumps(found, ensure_ascii=False, default=str))
+        return _hidden(record, json.dumps(found, ensure_ascii=False, default=str))
+
+
+def _hidden(record: logging.LogRecord, text: str) -> str:
+    return text if getattr(record, "numbers", False) else hide(text)
 
 
 def attach(folder: Path) -> list[logging.Handler]:

@@ -141,9 +141,8 @@ class RunMonitor:
             self._quarantine = quarantine if result.quarantined else self._quarantine
         counted = {"rows": result.rows, "kept": result.kept, "quarantined": result.quarantined, "bytes": result.bytes}
         counted |= {"seconds": round(sum(result.seconds.values()), 3), "reused": result.reused}
-        event(
-            "shard", f"shard {result.shard} done: {result.rows} rows, {result.kept} left", shard=result.shard, **counted
-        )
+        said = f"shard {result.shard} done: {result.rows} rows, {result.kept} left"
+        event("shard", said, numbers=True, shard=result.shard, **counted)
         if result.quarantined:
             what = f"shard {result.shard}: {result.quarantined} rows quarantined"
             event("quarantine", what, 30, shard=result.shard, rows=result.quarantined)

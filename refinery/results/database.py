@@ -333,7 +333,7 @@ def _broken_stages(done: Sequence[StageResult]) -> list[str]:
     """Problems of stages whose input is not the output of the stage before."""
     problems = []
     for before, after in zip(done, done[1:], strict=False):
-        removed = len(before.findings.removed) if before.findings else 0
+        removed = before.findings.count if before.findings else 0
         left = sum(result.kept for result in before.results) - removed
         given = sum(result.rows for result in after.results)
         if left != given:

@@ -50,7 +50,12 @@ def log_quarantine(db: Database) -> None:
     """Log the most frequent kinds of errors in the quarantine, with the operator and the first such row."""
     for row in db.rows(f"{KINDS} ORDER BY rows DESC, step, reason LIMIT {_MOST}"):
         found = Reason(*row)
-        fields = {"step": found.step, "operator": found.operator, "error": found.reason, "rows": found.rows}
+        fields: dict[str, Any] = {
+            "step": found.step,
+            "operator": found.operator,
+            "error": found.reason,
+            "rows": found.rows,
+        }
         event("quarantined", f"in quarantine: {found}", logging.WARNING, **fields, first=found.place)
 
 

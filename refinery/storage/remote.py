@@ -90,6 +90,12 @@ class RemoteStore(Store):
             with self._fs.open(self._at(name), "rb") as stream:
                 yield stream
 
+    def bytes_at(self, name: str, start: int, size: int = -1) -> bytes:
+        """Bytes of the object, by one request."""
+        with self._errors_of(name):
+            found: bytes = self._fs.cat_file(self._at(name), start=start, end=start + size if size >= 0 else None)
+            return found
+
     def exists(self, name: str) -> bool:
         """Check whether the object exists."""
         try:

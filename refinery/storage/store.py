@@ -43,6 +43,10 @@ class Store(ABC):
     def reading(self, name: str) -> AbstractContextManager[Any]:
         """A file for Arrow: its path, or a stream of which only the bytes that are read are fetched."""
 
+    @abstractmethod
+    def bytes_at(self, name: str, start: int, size: int = -1) -> bytes:
+        """`size` bytes of a file from `start` on, or all that follow."""
+
     def forget(self) -> None:  # noqa: B027  # a folder has no copies
         """Remove the copies that `fetch` has made."""
 

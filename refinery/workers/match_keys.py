@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +11,15 @@ import pyarrow as pa
 from refinery.common.lazy import pc, pq
 from refinery.compiler.deduplicators import key_name
 from refinery.dedup.matchers import MatchColumn
+from refinery.io.model import RemovedIn
 from refinery.kernels.core.arrow import ints, numbers, whole
+from refinery.kernels.core.digest import Digest
+from refinery.storage.store import Store
 
 # The global number of a sample combines the shard's number with the sample's number in the shard: ordered as the input
 # is, and known without counting the rows of earlier shards.
 SHARD_BITS = 32
+_IN_SHARD = (1 << SHARD_BITS) - 1
 
 
 def keys_table(done: pa.Table, names: Sequence[str], form: Sequence[MatchColumn], rows: np.ndarray) -> pa.Table:
@@ -72,6 +76,28 @@ def unwritable(done: pa.Table, names: Sequence[str]) -> str | None:
             return "INTERVAL" if pa.types.is_interval(kind) else "UNION"
         kinds += [kind.field(number).type for number in range(kind.num_fields)]
     return None
+
+
+def write_removed(path: Path, rows: np.ndarray) -> Iterator[tuple[int, int, int, str]]:
+    """Write numbers of removed samples, ascending; gives for each shard its number, first, end and digest of `RemovedIn`."""
+    path.write_bytes(np.ascontiguousarray(rows, np.int64).tobytes())
+    shards = rows >> SHARD_BITS
+    cuts = np.flatnonzero(np.append(True, shards[1:] != shards[:-1])[: len(rows)]).tolist()
+    for first, end in zip(cuts, [*cuts[1:], len(rows)], strict=True):
+        yield int(shards[first]), first, end, digest_of_numbers(rows[first:end] & _IN_SHARD)
+
+
+def removed_from(store: Store, where: RemovedIn) -> np.ndarray:
+    """Numbers in their shard of removed samples, of a file of `write_removed`."""
+    found = store.bytes_at(where.name, where.first * 8, (where.end - where.first) * 8)
+    return np.frombuffer(found, np.int64) & _IN_SHARD
+
+
+def digest_of_numbers(numbers: np.ndarray) -> str:
+    """Digest of numbers of samples in their shard."""
+    digest = Digest()
+    digest.update(np.ascontiguousarray(numbers))
+    return digest.hexdigest()
 
 
 def write_keys(path: Path, tables: Sequence[pa.Table]) -> Path:

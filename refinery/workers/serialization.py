@@ -23,7 +23,7 @@ from refinery.compiler.layers import Definition
 from refinery.compiler.model import BatchColumn, OrderTerm, Stat, TextChange
 from refinery.compiler.program import Program, StepInfo
 from refinery.dedup.matchers import MatchColumn
-from refinery.io.model import Part, Shard, Source
+from refinery.io.model import Part, RemovedIn, Shard, Source
 from refinery.operators import Function, shipped
 from refinery.workers.worker import ShardResult, Task
 
@@ -39,6 +39,7 @@ CLASSES: dict[str, type] = {
         MatchColumn,
         Part,
         Program,
+        RemovedIn,
         Shard,
         ShardResult,
         Source,

@@ -32,7 +32,7 @@ from refinery.workers import joined_shards
 from refinery.workers.computed_facts import ComputedFacts
 from refinery.workers.done_marks import ShardPublisher
 from refinery.workers.fact_source import FactSource, WholeShardFacts
-from refinery.workers.match_keys import unwritable
+from refinery.workers.match_keys import removed_from, unwritable
 from refinery.workers.new_values import new_values
 from refinery.workers.observer import SilentObserver, WorkerObserver
 from refinery.workers.program_connection import ProgramConnection
@@ -251,14 +251,21 @@ def fetched(shard: Shard, url: str) -> Shard:
     )
 
 
+def _removed(part: Part, store: Store) -> np.ndarray:
+    """Numbers in the shard of the samples that the last deduplicator has removed."""
+    if part.removed_in is None:
+        assert part.removed is not None
+        return part.removed
+    return removed_from(store, part.removed_in)
+
+
 def _found(part: Part, store: Store) -> Part:
     """The part with the samples that stages have left; see Part."""
     if part.picked is not None:
         return part
     if part.only is None:
-        assert part.removed is not None
         left, _ = np.load(store.fetch(part.rows))
-        stays = left[~np.isin(left, part.removed, assume_unique=True)]
+        stays = left[~np.isin(left, _removed(part, store), assume_unique=True)]
     else:
         stays = part.only
     if part.source is None:

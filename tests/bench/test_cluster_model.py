@@ -9,23 +9,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench import cluster_model
-from bench.cluster_model import Cluster, Costs, makespan, simulate
-from refinery.execution.ray import barrier
+from bench.cluster_model import Cluster, Costs, handed, makespan, simulate
+from refinery.execution.ray import barrier, cluster_tasks, handing
 from refinery.results import stat_summary
 
 COSTS = Costs(
     start=1.0,
     shards=((100, 2.0, 0.5), (100, 4.0, 0.5)),
     rows_per_byte=0.01,
-    marks_per_row=700.0,
+    moved=1500.0,
     bands=25,
-    scan=1e-8,
-    join=1e-6,
-    clusters=3e-6,
-    resolve=1e-7,
+    tasks=dict.fromkeys(("look", "divide", "equal", "gather", "star", "reply", "spread", "settle", "in_order"), 1e-6),
+    apart=0.1,
+    rounds=3,
+    part=0.0,
     tables=2e-6,
     driver=1e-8,
+    shard=0.0,
     task=0.0,
+    group=0.0,
 )
 TIMES = st.lists(st.floats(0.001, 100), min_size=1, max_size=60)
 
@@ -51,7 +53,7 @@ def test_the_driver_hands_out_one_task_at_a_time() -> None:
 def test_one_worker_takes_what_was_measured() -> None:
     found = simulate(COSTS, 400, Cluster(1))
     assert found.shards == pytest.approx(2 + 4 + 2 + 4 + 4 * 0.5)
-    assert found.barrier == pytest.approx(4 * (25 * (1e-8 + 1e-6) + 3e-6 + 1e-7))
+    assert found.barrier == pytest.approx(4 * 9e-6)
     assert found.tables == pytest.approx(4 * 2e-6)
     assert found.driver == pytest.approx(4 * 1e-8)
     assert found.moving == 0  # there is no other node
@@ -64,11 +66,27 @@ def test_more_nodes_move_marks_and_the_driver_stays_as_slow() -> None:
     assert few.moving == 0 < many.moving
     assert many.driver == few.driver
     assert many.barrier < few.barrier and many.tables < few.tables / 4
-    slower = simulate(replace(COSTS, task=1.0), 1e5, Cluster(1280))
+    slower = simulate(replace(COSTS, shard=1.0), 1e5, Cluster(1280))
     assert slower.shards >= 1000  # as many tasks as shards, one a second
 
 
+def test_dispatchers_share_what_a_task_costs_to_hand_out() -> None:
+    costs = replace(COSTS, task=1e-3, group=1e-3)
+    assert handed(costs, handing.MANY - 1) == 1e-3
+    assert handed(costs, 128) == pytest.approx(1e-3 / 2)
+    assert handed(costs, 6400) == pytest.approx(1e-3 / handing.TOGETHER)
+
+
+def test_parts_of_files_grow_with_the_tasks() -> None:
+    costs = replace(COSTS, part=1e-4, shards=((10**8, 2.0, 0.5),))
+    few, many = simulate(costs, 1e12, Cluster(640)), simulate(costs, 1e12, Cluster(1280))
+    more = 8 * (640 + 15) * 1e-4  # at least, of eight exchanges
+    assert many.barrier - few.barrier / 2 > more
+
+
 def test_the_model_cuts_as_a_run_does() -> None:
-    cut = (barrier._TOGETHER, barrier._JOINS, barrier._READS)
-    assert (cluster_model.TOGETHER, cluster_model.JOINS, cluster_model.READS) == cut
+    cut = (barrier._TOGETHER, barrier._DIVIDED, barrier._LOOKS, cluster_tasks._EACH)
+    assert (cluster_model.TOGETHER, cluster_model.DIVIDED, cluster_model.LOOKS, cluster_model.STARS) == cut
+    ways = (handing.MANY, handing.EACH, handing.TOGETHER)
+    assert (cluster_model.MANY, cluster_model.EACH, cluster_model.GROUP) == ways
     assert cluster_model.BLOCK == stat_summary.BLOCK

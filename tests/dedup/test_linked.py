@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from refinery.dedup.clusters import cluster
-from refinery.dedup.linked import gathered, links, renamed, resolved
+from refinery.dedup.linked import gathered, links, renamed
 from refinery.dedup.matchers.model import Pairs
-from refinery.dedup.row_groups import read_groups, shares_of, write_groups
+from refinery.dedup.row_groups import divided, each_part, read_parts, write_groups, write_parts
+from refinery.dedup.stars import both_ways, components, large_star, one_way, small_star
 from refinery.execution.ray.cluster_tasks import Partitions
 from refinery.storage.local import LocalStore
 from tests.examples import share_of
@@ -28,6 +29,13 @@ def pairs_of(edges: list[tuple[int, int]], how: int) -> Pairs:
     return Pairs(found[:, 0], found[:, 1], np.full(len(found), how, np.int32), np.full(len(found), np.nan))
 
 
+def resolved(tables: list[pa.Table]) -> pa.Table:
+    """First roots (`root`) of roots (`_row`) that are equal to others."""
+    equal = pa.concat_tables(tables)
+    first, root = components(equal["a"].to_numpy(), equal["b"].to_numpy())
+    return pa.table({"_row": root, "root": first}).sort_by("_row")
+
+
 @settings(max_examples=share_of(200), deadline=None)
 @given(st.lists(EDGES, min_size=1, max_size=6), st.integers(1, 7))
 def test_partitions_give_the_clusters_of_all_pairs(tables: list[list[tuple[int, int]]], parts: int) -> None:
@@ -39,7 +47,7 @@ def test_partitions_give_the_clusters_of_all_pairs(tables: list[list[tuple[int, 
     for low, high in zip(bounds, bounds[1:], strict=False):
         rows = [table.filter((pa.compute.field("_row") >= low) & (pa.compute.field("_row") < high)) for table in linked]
         each.append(gathered(pa.concat_tables(rows)))
-    roots = resolved(equal for _, equal in each)
+    roots = resolved([equal for _, equal in each])
     whole = pa.concat_tables([renamed(table, roots) for table, _ in each])
     for name, column in (("_row", expected.row), ("root", expected.root), ("via", expected.via), ("how", expected.how)):
         assert whole[name].to_pylist() == column.tolist(), name
@@ -52,24 +60,67 @@ def test_a_chain_over_all_tables_is_one_cluster() -> None:
     assert set(renamed(one, resolved([equal]))["root"].to_pylist()) == {0}
 
 
-def test_row_groups_are_partitions(tmp_path: Path) -> None:
-    store, names = LocalStore(tmp_path), ["a.parquet", "b.parquet"]
-    values = [[7, 3, 30, 9], [1, 31]]
+def in_rounds(edges: list[tuple[int, int]], parts: int) -> tuple[list[tuple[int, int]], int]:
+    """Equalities after all rounds, of roots below 100 in so many partitions, and the number of rounds."""
+    table = both_ways(tuple(np.array(edges, np.int64).reshape(-1, 2).T))  # type: ignore[arg-type]
+    for rounds in range(1, 100):
+        changes = 0
+        for larger in (True, False):
+            found = []
+            for part in range(parts):
+                own = table.filter(pa.array(table["one"].to_numpy() * parts // 100 == part))
+                star = (
+                    large_star(own["one"].to_numpy(), own["other"].to_numpy()) if larger else small_star(*one_way(own))
+                )
+                found.append(both_ways(star[0]))
+                changes += star[1]
+            table = pa.concat_tables(found)
+        if not changes:
+            return sorted(zip(*map(np.ndarray.tolist, one_way(table)), strict=True)), rounds
+    raise AssertionError("no end")
+
+
+@settings(max_examples=share_of(200), deadline=None)
+@given(st.sets(st.tuples(st.integers(0, 99), st.integers(0, 99)), min_size=1, max_size=60), st.integers(1, 5))
+def test_rounds_of_stars_are_components(edges: set[tuple[int, int]], parts: int) -> None:
+    equal = [(min(edge), max(edge)) for edge in edges if edge[0] != edge[1]]
+    if equal:
+        a, b = components(*map(np.array, zip(*equal, strict=True)))
+        assert in_rounds(equal, parts)[0] == sorted(zip(a.tolist(), b.tolist(), strict=True))
+
+
+def test_a_long_chain_takes_few_rounds() -> None:
+    equal, rounds = in_rounds([(at, at + 1) for at in range(99)], 4)
+    assert equal == [(0, at) for at in range(1, 100)] and rounds <= 8
+
+
+def test_a_task_reads_its_parts(tmp_path: Path) -> None:
+    store, names = LocalStore(tmp_path), ["a.parts", "b.parts", "c.parts"]
     bounds = [0, 5, 10, 20, 40]
     parts = [
-        write_groups(pa.table({"key": own, "n": list(range(len(own)))}), "key", bounds, tmp_path / name)
-        for own, name in zip(values, names, strict=True)
+        write_groups(pa.table({"key": own, "n": range(len(own))}), "key", bounds, tmp_path / name)
+        for own, name in zip(([7, 3, 30, 9], [1, 31]), names, strict=False)
     ]
     assert parts == [[0, 1, 3], [0, 3]]
-    shares = shares_of(names, parts, 4)
-    assert [read_groups(store, own)["key"].to_pylist() if own else [] for own in shares] == [
-        [3, 1],
-        [7, 9],
-        [],
-        [30, 31],
-    ]
+    write_groups(pa.table({"key": [2], "more": ["text"]}), "key", bounds, tmp_path / names[2])
+    found = [read_parts(store, names[:2], part) for part in range(4)]
+    assert [table and table["key"].to_pylist() for table in found] == [[3, 1], [7, 9], None, [30, 31]]
+    several = read_parts(store, names, 0, 4)
+    assert several is not None and several["key"].to_pylist() == [3, 7, 9, 30, 1, 31, 2]
+    assert several["more"].to_pylist()[-2:] == [None, "text"]
+    assert [table and len(table) for table in each_part(store, names, 1, 3)] == [2, None, None]
     with pytest.raises(ValueError, match=r"key: values outside of 0 \.\. 5"):
-        write_groups(pa.table({"key": [5]}), "key", [0, 5], tmp_path / "c.parquet")
+        write_groups(pa.table({"key": [5]}), "key", [0, 5], tmp_path / "d.parts")
+
+
+@pytest.mark.parametrize("count", [3, 70_000])
+def test_tables_are_written_by_parts(tmp_path: Path, count: int) -> None:
+    one, cuts = divided(pa.table({"n": [1, 2, 3, 4]}), np.array([2, 0, 2, 1]), count)
+    nothing = pa.table({"other": ["x"]}).slice(0, 0), np.zeros(2, np.int64)
+    there = write_parts([(one, cuts), nothing, (pa.table({"n": [5]}), np.array([0, 1]))], count + 2, tmp_path / "a")
+    assert there == [0, 1, 2, count + 1]
+    whole = read_parts(LocalStore(tmp_path), ["a"], 0, count + 2)
+    assert whole is not None and whole["n"].to_pylist() == [2, 4, 1, 3, 5]
 
 
 @pytest.mark.parametrize(("alive", "count"), [([5, 5, 5, 5], 2), ([0, 0, 9], 3), ([1], 5), ([3, 0, 0, 3], 4)])

@@ -24,11 +24,10 @@ from refinery.storage.store import Store
 Item = TypeVar("Item")
 
 # Most rows of match keys that one task joins, and least rows for which another task pays off.
-_MOST = 50_000_000
+_MOST = 20_000_000
 _WORTH = 100_000
-# Least rows of match keys in each partition of samples. Most tasks that join samples, and most of their row groups together: each
-# partition reads its own of every such task.
-_TOGETHER, _JOINS, _READS = 100_000, 1024, 1 << 18
+# Least rows of match keys in each partition of samples. Rows and files of a task that divides them. Files that one task looks at.
+_TOGETHER, _DIVIDED, _LOOKS = 100_000, 1_000_000, 500
 
 
 class Barrier:
@@ -48,17 +47,17 @@ class Barrier:
             return find_duplicates(replace(given, files=[str(self._store.fetch(name)) for name in given.files]))
         started = time.perf_counter()
         findings = DedupResult(given.step.index)
-        seen = json.loads(every(self._cluster, joins.look, [(self._place, list(given.files))])[0])
-        shares = -(-seen["rows"] // _MOST)
+        names, rows = self._look(given.files)
+        shares = -(-rows // _MOST)
         try:
             if given.operator.matcher.takes_units:
-                self._units(given, max(1, shares, self._parts(seen["rows"])), findings)
+                self._units(given, max(1, shares, self._parts(rows)), rows, findings)
             else:
-                columns = given.operator.sample_matcher.equal_columns(seen["columns"], params)
+                columns = given.operator.sample_matcher.equal_columns(names, params)
                 if columns is None:
-                    self._searched(given, seen["rows"], findings)
+                    self._searched(given, rows, findings)
                 else:
-                    self._samples(given, columns, max(1, shares), seen["rows"], findings)
+                    self._samples(given, columns, max(1, shares), rows, findings)
         finally:
             self._store.remove(f"{self._folder}/joined/")
         findings.seconds = time.perf_counter() - started
@@ -75,24 +74,41 @@ class Barrier:
             return True
         return operator.matcher_path is None and not params.get("verify")
 
+    def _look(self, files: Sequence[str]) -> tuple[list[str], int]:
+        """Columns and number of rows of the match keys."""
+        calls = [(list(some),) for some in _batched(files, _LOOKS)]
+        seen = [json.loads(answer) for answer in every(self._cluster, joins.look, calls, shared=(self._place,))]
+        return list(dict.fromkeys(name for one in seen for name in one["columns"])), sum(one["rows"] for one in seen)
+
+    def _divide(
+        self, given: DedupInput, carried: Sequence[str], compared: Sequence[str], shares: int, rows: int
+    ) -> list[str]:
+        """Files of match keys by compared columns and shares, see `joins.divide`."""
+        tasks = max(-(-rows // _DIVIDED), min(self._parts(rows * len(compared)), self._cluster.cores()))
+        groups = list(_batched(given.files, -(-len(given.files) // tasks)))
+        names = [f"{self._folder}/joined/divided_{number:05d}.parts" for number in range(len(groups))]
+        calls = [(list(group), name) for group, name in zip(groups, names, strict=True)]
+        shared = self._place, list(carried), list(compared), shares
+        every(self._cluster, joins.divide, calls, self._options(), f"{given.step.name}: keys by shares", shared)
+        return names
+
     def _samples(
         self, given: DedupInput, columns: Sequence[tuple[str, int]], shares: int, rows: int, findings: DedupResult
     ) -> None:
-        parts = min(_JOINS, self._parts(rows * max(1, len(columns))))
-        wave = max(
-            1, min(parts, self._cluster.cores())
-        )  # each share reads a whole band, so a second wave costs as much again
-        together = 1 if shares > 1 else -(-len(columns) // parts) or 1
-        shares = max(shares, wave // max(1, len(columns)))
-        groups = [(list(group), share) for group in _batched(columns, together) for share in range(shares)]
-        partitions = Partitions.of(given, max(1, min(parts, rows // _TOGETHER, _READS // len(groups))))
+        if not columns:
+            return
+        wave = max(1, min(self._parts(rows * len(columns)), self._cluster.cores()))
+        together = 1 if shares > 1 else -(-len(columns) // wave)
+        shares = max(shares, wave // len(columns))
+        parts = [(at * shares + share, how) for at, (_, how) in enumerate(columns) for share in range(shares)]
+        groups = list(_batched(parts, together))
+        partitions = Partitions.of(given, max(1, min(wave, rows // _TOGETHER)))
+        divided = self._divide(given, ["_row"], [name for name, _ in columns], shares, rows)
         names = self._names(len(groups))
-        calls = [
-            (self._place, list(given.files), group, share, shares, partitions.bounds, name)
-            for (group, share), name in zip(groups, names, strict=True)
-        ]
+        calls = [(list(group), name) for group, name in zip(groups, names, strict=True)]
+        shared = self._place, json.dumps(divided), partitions.bounds
         label = f"{given.step.name}: equal keys"
-        linked = [json.loads(answer) for answer in every(self._cluster, joins.equal, calls, self._options(), label)]
+        linked = [int(answer) for answer in every(self._cluster, joins.equal, calls, self._options(), label, shared)]
         if any(linked):
             ClusterTasks(self._cluster, self._place, self._store, self._folder, partitions).settle(
                 given, names, linked, findings
@@ -109,10 +125,11 @@ class Barrier:
                 given, names, linked, findings
             )
 
-    def _units(self, given: DedupInput, shares: int, findings: DedupResult) -> None:
+    def _units(self, given: DedupInput, shares: int, rows: int, findings: DedupResult) -> None:
         sql, names = statement_of(given.operator, given.step.params), self._names(shares)
-        calls = [(self._place, list(given.files), sql, share, shares, name) for share, name in enumerate(names)]
-        counts = every(self._cluster, joins.units, calls, self._options(), f"{given.step.name}: equal units")
+        divided = self._divide(given, ["_row", "unit"], ["key"], shares, rows)
+        shared, label = (self._place, json.dumps(divided), sql), f"{given.step.name}: equal units"
+        counts = every(self._cluster, joins.units, list(enumerate(names)), self._options(), label, shared)
         found = [str(self._store.fetch(n)) for n, count in zip(names, counts, strict=True) if int(count)]
         if found:
             path = given.folder / "duplicates.parquet"

@@ -11,14 +11,17 @@ import numpy as np
 
 from refinery.compiler.deduplicators import key_name, matched, statement
 from refinery.dedup import limits
-from refinery.dedup.barrier import DedupInput, DedupResult, by_source
-from refinery.dedup.row_groups import Share, shares_of
-from refinery.execution.ray import clusters, joins
+from refinery.dedup.barrier import DedupInput, DedupResult, by_counts
+from refinery.execution.ray import clusters, joins, roots
 from refinery.execution.ray.connection import ClusterConnection
 from refinery.execution.ray.map import every
+from refinery.io.model import RemovedIn
 from refinery.storage.store import Store
 from refinery.workers.match_keys import SHARD_BITS
 from refinery.workers.serialization import to_json
+
+# Most equalities of roots that one task resolves alone, and equalities of each of several tasks.
+_FEW, _EACH = 1 << 18, 1 << 16
 
 
 @dataclass(frozen=True)
@@ -58,80 +61,107 @@ class ClusterTasks:
         self._cluster, self._place, self._store, self._folder = cluster, place, store, folder
         self._parts, self._count = partitions, len(partitions)
 
-    def settle(
-        self, given: DedupInput, names: Sequence[str], linked: Sequence[Sequence[int]], findings: DedupResult
-    ) -> None:
-        """Record the samples to remove. names: files of links. linked: partitions that each of them has.
+    def settle(self, given: DedupInput, names: Sequence[str], linked: Sequence[object], findings: DedupResult) -> None:
+        """Record the samples to remove. names: files of links. linked: for each, whether there are any (0, empty: none).
 
         Raises OperatorError if a safety limit is broken.
         """
-        spread, of_roots = self._spread(given, self._gather(shares_of(names, linked, self._count)))
-        settled, files = self._settle(given, shares_of(spread, of_roots, self._count))
-        by_row = shares_of(files["duplicates"], [one["duplicates"] for one in settled], self._count)
-        rows = self._names("removed", self._count, "npy")
-        order = ["_row"], self._final("duplicates")
-        found = self._run(
-            clusters.in_order, [(at, shares, order[0], order[1][at], rows[at]) for at, shares in _some(by_row)]
+        links, final = self._gather([name for name, found in zip(names, linked, strict=True) if found])
+        settled, files = self._settle(given, self._spread(given, links, final))
+        for rows, answer in self._ordered(files):
+            findings.seen |= {name: (size, digest) for name, (size, digest) in answer["seen"].items()}
+            findings.removed_in |= {shard: RemovedIn(rows, *place) for shard, *place in answer["removed"]}
+        findings.duplicates, findings.clusters = (
+            tuple(name for name in self._final(kind) if name in findings.seen) for kind in ("duplicates", "clusters")
         )
-        findings.duplicates = tuple(order[1][at] for at in found)
-        removed = [np.load(self._store.fetch(rows[at])) for at in found]
-        findings.removed = np.concatenate(removed) if removed else findings.removed
-        largest = max(one["largest"] for one in settled)
-        findings.notes = limits.check(given.step, largest, *by_source(given, findings.removed))
-        by_kept = shares_of(files["members"], [one["members"] for one in settled], self._count)
-        members = self._final("clusters")
-        there = self._run(clusters.in_order, [(at, s, ["kept", "_row"], members[at]) for at, s in _some(by_kept)])
-        findings.clusters = tuple(members[at] for at in there)
+        removed = findings.removed_in
+        counts = [removed[at].end - removed[at].first if at in removed else 0 for at in range(len(given.sources))]
+        findings.notes = limits.check(given.step, max(settled), *by_counts(given, counts))
 
-    def _gather(self, shares: Sequence[Sequence[Share]]) -> tuple[dict[int, str], str]:
-        """Files with one link for each sample, by partition, and the file of equal roots, "" without any."""
-        links, equal = self._names("links", self._count), self._names("equal", self._count)
-        found = self._run(clusters.gather, [(at, own, links[at], equal[at]) for at, own in _some(shares)])
-        apart, roots = [equal[at] for at, count in found.items() if int(count)], ""
-        if apart:
-            [roots] = self._names("roots", 1)
-            self._run(clusters.resolve, [(0, apart, roots)])
-        return {at: links[at] for at in found}, roots
+    def _ordered(self, files: dict[str, list[str]]) -> list[tuple[str, dict[str, Any]]]:
+        """Answers of `clusters.in_order` for the tables of duplicates and of clusters, with the file of removed samples."""
+        gone, own = self._final("duplicates"), self._final("clusters")
+        rows = self._final("removed", "rows")
+        parts = range(self._count)
+        calls: list[tuple[Any, ...]] = [("duplicates", ["_row"], part, gone[part], rows[part]) for part in parts]
+        calls += [("members", ["kept", "_row"], part, own[part]) for part in parts]
+        found = map(json.loads, self._run(clusters.in_order, calls, json.dumps(files)))
+        return list(zip([*rows, *[""] * self._count], found, strict=True))
 
-    def _spread(self, given: DedupInput, gathered: tuple[dict[int, str], str]) -> tuple[list[str], list[list[int]]]:
-        """Files of links with match keys, and the partitions of roots that each of them has."""
-        links, roots = gathered
-        keys, to = self._parts.files(given.files), self._names("spread", self._count)
+    def _gather(self, names: Sequence[str]) -> tuple[dict[int, str], list[str]]:
+        """Files with one link for each sample, by partition, and files of the first roots of other roots."""
+        links = self._names("links", self._count)
+        equal, wanted = (self._names(kind, self._count, "parts") for kind in ("equal", "wanted"))
+        calls = [(part, links[part], equal[part], wanted[part]) for part in range(self._count)]
+        found = [json.loads(answer) for answer in self._run(clusters.gather, calls, json.dumps(names), self._bounds)]
+        there = {part: links[part] for part, (rows, _) in enumerate(found) if rows}
+        apart = sum(equalities for _, equalities in found)
+        if not apart:
+            return there, []
+        asked = [wanted[part] if part in there else "" for part in range(self._count)]
+        return there, self._replies(self._resolved([equal[part] for part in there], apart), asked, apart)
+
+    def _resolved(self, names: list[str], apart: int) -> list[str]:
+        """Files of equalities by which every root is equal to the first one of its component alone."""
+        if apart <= _FEW:
+            star = self._names("star", 1, "parts")
+            self._run(roots.resolve, [(star[0],)], json.dumps(names), self._bounds)
+            return star
+        ranges, changes, rounds = self._ranges(apart), 1, 0
+        while changes:
+            changes, rounds = 0, rounds + 1
+            for larger in (True, False):
+                to = self._names(f"star_{rounds}_{'ab'[larger]}", len(ranges), "parts")
+                calls = list(zip(ranges, to, strict=True))
+                found = self._run(roots.star, calls, json.dumps(names), self._bounds, larger)
+                changes, names = changes + sum(map(int, found)), to
+        return names
+
+    def _replies(self, names: list[str], asked: list[str], apart: int) -> list[str]:
+        """Files of first roots, a part for each partition."""
+        ranges = self._ranges(apart)
+        to = self._names("reply", len(ranges), "parts")
+        self._run(roots.reply, list(zip(ranges, to, strict=True)), json.dumps(names), json.dumps(asked))
+        return to
+
+    def _ranges(self, apart: int) -> list[tuple[int, int]]:
+        """Ranges of partitions of which a task each resolves equalities, of which there are `apart`."""
+        tasks = max(1, min(self._count, apart // _EACH))
+        cuts = np.linspace(0, self._count, tasks + 1).astype(int).tolist()
+        return list(zip(cuts[:-1], cuts[1:], strict=True))
+
+    def _spread(self, given: DedupInput, links: dict[int, str], final: list[str]) -> list[str]:
+        """Files of links with match keys, a part for each partition of roots."""
+        keys, to = self._parts.files(given.files), self._names("spread", self._count, "parts")
         lists = [f"{column.each}_" for column in given.operator.matcher.columns if column.form == "columns"]
-        calls = [(at, name, roots, keys[at], lists, self._parts.bounds, to[at]) for at, name in links.items()]
-        found = self._run(clusters.spread, calls)
-        return [to[at] for at in found], [json.loads(answer) for answer in found.values()]
+        calls = [(part, name, keys[part], to[part]) for part, name in links.items()]
+        self._run(clusters.spread, calls, json.dumps(final), lists, self._bounds)
+        return [to[part] for part in links]
 
-    def _settle(
-        self, given: DedupInput, shares: Sequence[Sequence[Share]]
-    ) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
-        """Answers of `clusters.settle`, and its files."""
-        statements, bounds = _statements(given), self._parts.bounds
-        files = {name: self._names(name, self._count) for name in ("duplicates", "members")}
-        calls = [
-            (at, own, statements, bounds, files["duplicates"][at], files["members"][at]) for at, own in _some(shares)
-        ]
-        found = self._run(clusters.settle, calls)
-        answers = [json.loads(answer) for answer in found.values()]
-        return answers, {name: [paths[at] for at in found] for name, paths in files.items()}
+    def _settle(self, given: DedupInput, names: list[str]) -> tuple[list[int], dict[str, list[str]]]:
+        """Sizes of the largest clusters, and the files of `clusters.settle`."""
+        files = {kind: self._names(kind, self._count, "parts") for kind in ("duplicates", "members")}
+        calls = [(part, files["duplicates"][part], files["members"][part]) for part in range(self._count)]
+        found = self._run(clusters.settle, calls, json.dumps(names), _statements(given), self._bounds)
+        answers = [json.loads(answer) for answer in found]
+        there = [part for part, (rows, _) in enumerate(answers) if rows]
+        return [largest for _, largest in answers], {kind: [paths[at] for at in there] for kind, paths in files.items()}
 
-    def _run(self, work: Callable[..., str], calls: Sequence[tuple[Any, ...]]) -> dict[int, str]:
-        """Answers of tasks by partition, which is the first item of each call."""
-        answers = every(self._cluster, work, [(self._place, *rest) for _, *rest in calls], {"num_cpus": 1})
-        return {at: answer for (at, *_), answer in zip(calls, answers, strict=True)}
+    def _run(self, work: Callable[..., str], calls: Sequence[tuple[Any, ...]], *shared: Any) -> list[str]:
+        """Answers of tasks, in order. shared: first arguments of all of them."""
+        return every(self._cluster, work, calls, {"num_cpus": 1}, shared=(self._place, *shared))
+
+    @property
+    def _bounds(self) -> str:
+        return self._parts.bounds
 
     def _names(self, kind: str, count: int, suffix: str = "parquet") -> list[str]:
         """Names of files that are removed when the deduplicator is done."""
         return [f"{self._folder}/joined/{kind}_{number:05d}.{suffix}" for number in range(count)]
 
-    def _final(self, kind: str) -> list[str]:
+    def _final(self, kind: str, suffix: str = "parquet") -> list[str]:
         """Names of files that stay."""
-        return [f"{self._folder}/{kind}_{number:05d}.parquet" for number in range(self._count)]
-
-
-def _some(shares: Sequence[Sequence[Share]]) -> list[tuple[int, list[Share]]]:
-    """Partitions with row groups."""
-    return [(at, list(own)) for at, own in enumerate(shares) if own]
+        return [f"{self._folder}/{kind}_{number:05d}.{suffix}" for number in range(self._count)]
 
 
 def _statements(given: DedupInput) -> str:

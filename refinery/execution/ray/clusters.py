@@ -1,16 +1,14 @@
 """Tasks that make clusters of links, by partitions, and write what a deduplicator removes.
 
-Links are gathered by partitions of samples, which are ranges of shards; clusters are settled by partitions of their first samples,
-with the match keys of their members beside them; then the rows of tables are put in order, again by partitions.
+Links are gathered by partitions of samples, which are ranges of shards; equalities of roots are resolved (`execution.ray.roots`);
+clusters are settled by partitions of their first samples, with the match keys of their members beside them; then the rows of tables
+are put in order, again by partitions.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -18,50 +16,66 @@ import pyarrow as pa
 from refinery.common.lazy import pc, pq
 from refinery.dedup.barrier import write_clusters
 from refinery.dedup.clusters import Clusters
-from refinery.dedup.linked import gathered, renamed, resolved
-from refinery.dedup.match_keys import MatchKeys, SqlLimits
-from refinery.dedup.row_groups import Share, read_groups, write_groups
-from refinery.execution.ray.joins import Place, opened
+from refinery.dedup.linked import gathered, renamed
+from refinery.dedup.match_keys import MatchKeys
+from refinery.dedup.row_groups import read_parts, write_groups
+from refinery.dedup.stars import both_ways
+from refinery.execution.ray.task_files import Place, opened
+from refinery.execution.ray.task_files import limits as _limits
+from refinery.execution.ray.task_files import publish as _publish
+from refinery.execution.ray.task_files import read as _read
+from refinery.execution.ray.task_files import work as _work
 from refinery.kernels.core.arrow import ints, numbers
-from refinery.storage.open import open_store
+from refinery.kernels.core.digest import size_and_digest
 from refinery.storage.store import Store
 from refinery.workers.functions import register
+from refinery.workers.match_keys import write_removed
 from refinery.workers.serialization import from_json
 
 
-def gather(place: Place, shares: Sequence[Share], to: str, equal: str) -> str:
-    """Write one link for each sample of a partition, and the roots that are equal; returns the number of the latter."""
-    with _work(place) as (store, folder):
-        found, roots = gathered(read_groups(store, shares))
-        _publish(store, found, folder, to)
-        _publish(store, roots, folder, equal)
-    return str(roots.num_rows)
+def gather(place: Place, names: str, bounds: str, part: int, to: str, equal: str, wanted: str) -> str:
+    """Write one link for each sample of a partition, the roots that are equal, and all roots of the links.
 
-
-def resolve(place: Place, equal: Sequence[str], to: str) -> str:
-    """Write the first sample of each root that is equal to another one; returns their number."""
+    names: files of links, as JSON. bounds: of partitions, as JSON. The roots are written by partitions. Returns the number of
+    links and of equalities, as JSON.
+    """
+    at = json.loads(bounds)
     with _work(place) as (store, folder):
-        found = resolved(_read(store, name) for name in equal)
+        table = read_parts(store, json.loads(names), part)
+        if table is None:
+            return json.dumps([0, 0])
+        found, roots = gathered(table)
         _publish(store, found, folder, to)
-    return str(found.num_rows)
+        write_groups(both_ways((numbers(roots["a"]), numbers(roots["b"]))), "one", at, folder / "equal.parts")
+        write_groups(pa.table({"root": pc.unique(found["root"])}), "root", at, folder / "wanted.parts")
+        store.publish(folder / "equal.parts", equal)
+        store.publish(folder / "wanted.parts", wanted)
+    return json.dumps([len(found), len(roots)])
 
 
 def spread(
-    place: Place, links: str, roots: str, keys: Sequence[str], without: Sequence[str], bounds: str, to: str
+    place: Place,
+    roots: str,
+    without: Sequence[str],
+    bounds: str,
+    part: int,
+    links: str,
+    keys: Sequence[str],
+    to: str,
 ) -> str:
-    """Write the links of a partition with their match keys, by partitions of roots, which are returned as JSON.
+    """Write the links of a partition with their match keys, by partitions of roots; returns the number of links.
 
-    roots: the file of `resolve`, "" without one. keys: files of match keys of the partition's shards. without: beginnings of the
+    roots: files of `roots.reply`, as JSON. keys: files of match keys of the partition's shards. without: beginnings of the
     names of columns that are no longer needed.
     """
     with _work(place) as (store, folder):
-        table = _read(store, links)
-        if roots:
-            table = renamed(table, _read(store, roots))
+        table, final = _read(store, links), read_parts(store, json.loads(roots), part)
+        if final is not None:
+            table = renamed(table, final)
         table = _with_keys(store, table, keys, tuple(without))
-        parts = write_groups(table, "root", json.loads(bounds), folder / "spread.parquet")
-        store.publish(folder / "spread.parquet", to)
-    return json.dumps(parts)
+        write_groups(table, "root", json.loads(bounds), folder / "spread.parts")
+        store.publish(folder / "spread.parts", to)
+    return str(len(table))
 
 
 def _with_keys(store: Store, table: pa.Table, keys: Sequence[str], without: tuple[str, ...]) -> pa.Table:
@@ -84,15 +98,18 @@ def _with_keys(store: Store, table: pa.Table, keys: Sequence[str], without: tupl
 _LINK = ("root", "via", "how")
 
 
-def settle(place: Place, shares: Sequence[Share], statements: str, bounds: str, duplicates: str, members: str) -> str:
+def settle(place: Place, names: str, statements: str, bounds: str, part: int, duplicates: str, members: str) -> str:
     """Choose the samples that stay of the clusters of a partition; write the removed ones, and all members.
 
-    statements: `survivors` ("" if the first sample stays), `duplicates`, and `functions` that they call, as JSON. Returns
-    the number of removed samples, the size of the largest cluster, and the partitions of samples in either file, as JSON.
+    names: files of `spread`, as JSON. statements: `survivors` ("" if the first sample stays), `duplicates`, and `functions` that
+    they call, as JSON. Returns the number of members, and the size of the largest cluster, as JSON.
     """
     given, limits, at = json.loads(statements), _limits(place), json.loads(bounds)
     with _work(place) as (store, folder):
-        table = read_groups(store, shares).sort_by("_row")
+        table = read_parts(store, json.loads(names), part)
+        if table is None:
+            return json.dumps([0, 0])
+        table = table.sort_by("_row")
         row, root, via, how = (numbers(table[name]) for name in ("_row", *_LINK))
         pq.write_table(table.drop_columns(list(_LINK)), folder / "keys.parquet", compression="none")
         gone, own = folder / "gone.parquet", folder / "members.parquet"
@@ -101,15 +118,11 @@ def settle(place: Place, shares: Sequence[Share], statements: str, bounds: str, 
                 kept = _survivors(keys, given["survivors"], row, root)
                 clusters = Clusters(row, root, kept, via, how, np.full(len(row), np.nan))
                 write_clusters(keys, clusters, given["duplicates"], gone, own)
-        found = {
-            "removed": int(clusters.removed.sum()),
-            "largest": int(clusters.sizes().max(initial=0)),
-            "duplicates": write_groups(pq.read_table(gone), "_row", at, folder / "by_row.parquet"),
-            "members": write_groups(pq.read_table(own), "kept", at, folder / "by_kept.parquet"),
-        }
-        store.publish(folder / "by_row.parquet", duplicates)
-        store.publish(folder / "by_kept.parquet", members)
-    return json.dumps(found)
+        write_groups(pq.read_table(gone), "_row", at, folder / "by_row.parts")
+        write_groups(pq.read_table(own), "kept", at, folder / "by_kept.parts")
+        store.publish(folder / "by_row.parts", duplicates)
+        store.publish(folder / "by_kept.parts", members)
+    return json.dumps([len(row), int(clusters.sizes().max(initial=0))])
 
 
 def _survivors(keys: MatchKeys, sql: str, row: np.ndarray, root: np.ndarray) -> np.ndarray:
@@ -121,38 +134,23 @@ def _survivors(keys: MatchKeys, sql: str, row: np.ndarray, root: np.ndarray) -> 
     return numbers(table["kept"])[np.searchsorted(numbers(table["root"]), root)]
 
 
-def in_order(place: Place, shares: Sequence[Share], by: Sequence[str], to: str, rows: str = "") -> str:
-    """Write the rows of a partition in order; returns the number of distinct values of the first column of `by`.
+def in_order(place: Place, files: str, kind: str, by: Sequence[str], part: int, to: str, rows: str = "") -> str:
+    """Write the rows of a partition in order, if it has any.
 
-    rows: a file that gets the numbers of the samples, too, "" for none.
+    files: of rows by partitions, by their kind, as JSON. rows: a file that gets the numbers of the samples, too, "" for none. Returns as JSON
+    the written files (`seen`: size and digest by name), and by shard the places of its samples in `rows` (`removed`).
     """
+    seen, removed = dict[str, tuple[int, str]](), list[tuple[int, int, int, str]]()
     with _work(place) as (store, folder):
-        table = read_groups(store, shares).sort_by([(name, "ascending") for name in by])
-        _publish(store, table, folder, to)
-        if rows:
-            np.save(folder / "rows.npy", numbers(table["_row"]))
-            store.publish(folder / "rows.npy", rows)
-    return str(len(pc.unique(table[by[0]])))
-
-
-@contextmanager
-def _work(place: Place) -> Iterator[tuple[Store, Path]]:
-    """The store, and a folder for files of one task."""
-    store = open_store(place[0])
-    with TemporaryDirectory(dir=store.scratch()) as folder:
-        yield store, Path(folder)
-
-
-def _limits(place: Place) -> SqlLimits:
-    return SqlLimits(1, place[1], place[2])
-
-
-def _read(store: Store, name: str) -> pa.Table:
-    with opened(store, name) as file:
-        return file.read()
-
-
-def _publish(store: Store, table: pa.Table, folder: Path, name: str) -> None:
-    aside = folder / name.replace("/", "-")
-    pq.write_table(table, aside, compression="zstd")
-    store.publish(aside, name)
+        table = read_parts(store, json.loads(files)[kind], part)
+        if table is not None:
+            table = table.sort_by([(name, "ascending") for name in by])
+            pq.write_table(table, folder / "ordered.parquet", compression="zstd")
+            written = {to: folder / "ordered.parquet"}
+            if rows:
+                written[rows] = folder / "rows"
+                removed = list(write_removed(written[rows], numbers(table["_row"])))
+            seen = {name: size_and_digest(path) for name, path in written.items()}
+            for name, path in written.items():
+                store.publish(path, name)
+    return json.dumps({"seen": seen, "removed": removed})

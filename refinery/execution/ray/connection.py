@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import socket
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +23,22 @@ _CURES = "Start one with `ray start --head`, name one with ray_address: host:por
 
 @dataclass(frozen=True)
 class ClusterConnection:
-    """A cluster with this process as driver. temporary: a folder for this run's temporary files, on every machine."""
+    """A cluster with this process as driver. temporary: a folder for this run's temporary files, on every machine.
+
+    dispatchers: actors that submit tasks, see `handing`; none before they are needed.
+    """
 
     ray: Any
     temporary: Path
+    dispatchers: list[Any] = field(default_factory=list)
+    _counted: list[tuple[float, int]] = field(default_factory=list)
 
     def cores(self) -> int:
-        """Number of processors of all machines now in the cluster; at least 1."""
-        return max(1, int(self.ray.cluster_resources().get("CPU", 1)))
+        """Number of processors of all machines in the cluster, as of a second ago at most; at least 1."""
+        now = time.monotonic()
+        if not self._counted or now - self._counted[0][0] > 1:
+            self._counted[:] = [(now, max(1, int(self.ray.cluster_resources().get("CPU", 1))))]
+        return self._counted[0][1]
 
     def machines(self) -> list[dict[str, float]]:
         """Resources of each live machine."""

@@ -1,37 +1,37 @@
 """Tasks of a deduplicator's set SQL: each joins some columns of the match keys, or a share of their values.
 
-Equal values are in the same share, so shares can be joined separately. A task reads only the columns that it joins, also
-from object storage.
+Equal values are in the same share, so shares can be joined separately. `divide` writes the match keys of some shards by columns
+and shares, and each task that joins reads its own of them, also from object storage.
 """
 
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 import numpy as np
+import pyarrow as pa
 
 from refinery.common.connections import connect
-from refinery.common.lazy import pq
 from refinery.compiler.deduplicators import sql_of
 from refinery.compiler.templates import ident, lit
 from refinery.dedup.linked import links
 from refinery.dedup.match_keys import MatchKeys, SqlLimits
 from refinery.dedup.matchers import MATCHERS
-from refinery.dedup.matchers.equal import same_key
+from refinery.dedup.matchers.equal import pairs_of, same_key
 from refinery.dedup.matchers.model import Pairs, SampleMatcher
-from refinery.dedup.row_groups import write_groups
+from refinery.dedup.row_groups import Cuts, divided, read_parts, write_groups, write_parts
+from refinery.execution.ray.task_files import Place as Place
+from refinery.execution.ray.task_files import local as _local
+from refinery.execution.ray.task_files import opened as opened
+from refinery.execution.ray.task_files import work
 from refinery.kernels.core.arrow import numbers
 from refinery.storage.open import open_store
 from refinery.storage.store import Store
-
-# Place and limits of a task: the store with the match keys, DuckDB's memory, the folder to spill to.
-Place = tuple[str, str | None, str]
 
 
 def look(place: Place, names: Sequence[str]) -> str:
@@ -44,34 +44,64 @@ def look(place: Place, names: Sequence[str]) -> str:
     return json.dumps({"columns": columns, "rows": rows})
 
 
-def equal(
-    place: Place,
-    names: Sequence[str],
-    columns: Sequence[tuple[str, int]],
-    share: int,
-    shares: int,
-    bounds: str,
-    to: str,
+def divide(
+    place: Place, carried: Sequence[str], compared: Sequence[str], shares: int, names: Sequence[str], to: str
 ) -> str:
-    """Write the links (`dedup.linked`) of samples that are equal in a column; `how` is the column's number.
+    """Write the match keys of some files, a part for each share of each compared column (`key`), beside carried columns.
 
-    share, shares: take the values of one share only. bounds: of partitions of samples, as JSON. Returns the partitions that
-    have links, as JSON.
+    Returns the number of rows.
     """
-    pairs = []
-    for name, how in columns:
-        compared = f"SELECT _row, {ident(name)} FROM marks WHERE {_of_share(name, share, shares)}"
-        pairs.append(f"SELECT *, {how}::INTEGER AS how FROM (WITH compared AS ({compared}) {sql_of(same_key(name))})")
-    wanted = ["_row", *(name for name, _ in columns)]
-    parts: list[int] = []
+    with work(place) as (store, folder):
+        keys = _columns(store, names, [*carried, *compared])
+        count = shares * len(compared)
+        write_parts(_by_shares(place, keys, carried, compared, shares), count, folder / "divided.parts")
+        store.publish(folder / "divided.parts", to)
+    return str(len(keys))
 
-    def linked(found: Path) -> Path:
-        target = found.with_name("linked.parquet")
-        parts.extend(write_groups(links(_pairs(found)), "_row", json.loads(bounds), target))
-        return target
 
-    _joined(place, names, wanted, "true", " UNION ALL ".join(pairs), to, linked)
-    return json.dumps(parts)
+def _columns(store: Store, names: Sequence[str], columns: Sequence[str]) -> pa.Table:
+    """Some columns of files; a file without rows may lack some."""
+    found = []
+    for name in names:
+        with opened(store, name) as file:
+            found.append(file.read(columns=[column for column in columns if column in file.schema_arrow.names]))
+    return pa.concat_tables(found, promote_options="permissive")
+
+
+def _by_shares(
+    place: Place, keys: pa.Table, carried: Sequence[str], compared: Sequence[str], shares: int
+) -> Iterator[tuple[pa.Table, Cuts]]:
+    """For each compared column that is there, its values by shares, see `write_parts`."""
+    beside = ", ".join(map(ident, carried))
+    with _connected(place, marks=keys) as con:
+        for name in compared:
+            if name not in keys.column_names:
+                yield keys.slice(0, 0), np.zeros(shares + 1, np.int64)
+                continue
+            values = f"{beside}, {ident(name)} AS key, CAST(hash({ident(name)}) % {shares} AS INTEGER) AS share"
+            table = con.sql(f"SELECT {values} FROM marks WHERE {ident(name)} IS NOT NULL").to_arrow_table()
+            yield divided(table.drop_columns(["share"]), numbers(table["share"]), shares)
+
+
+def equal(place: Place, names: str, bounds: str, parts: Sequence[tuple[int, int]], to: str) -> str:
+    """Write the links (`dedup.linked`) of samples that are equal in parts of `divide`; returns their number.
+
+    names: files of `divide`, as JSON. parts: numbers, and `how`, the number of the column. bounds: of partitions of samples, as JSON.
+    """
+    with work(place) as (store, folder):
+        found = links(_equal(place, store, json.loads(names), parts))
+        write_groups(found, "_row", json.loads(bounds), folder / "linked.parts")
+        store.publish(folder / "linked.parts", to)
+    return str(len(found))
+
+
+def _equal(place: Place, store: Store, names: Sequence[str], parts: Sequence[tuple[int, int]]) -> Iterator[Pairs]:
+    for part, how in parts:
+        table = read_parts(store, names, part)
+        if table is not None:
+            with _connected(place, compared=table) as con:
+                for batch in con.sql(sql_of(same_key("key"))).to_arrow_reader(1 << 20):
+                    yield pairs_of(batch, how)
 
 
 def matched(place: Place, names: Sequence[str], match: str, params: str, bounds: str, to: str) -> str:
@@ -86,66 +116,29 @@ def matched(place: Place, names: Sequence[str], match: str, params: str, bounds:
         files = [_local(store, name, ["_row", *form], Path(folder)) for name in names]
         with MatchKeys(files, matcher.columns, SqlLimits(1, memory, spill), folders=[folder]) as keys:
             found = links(matcher.pairs(keys, json.loads(params), cast(Any, None), []))
-        target = Path(folder) / "linked.parquet"
+        target = Path(folder) / "linked.parts"
         parts = write_groups(found, "_row", json.loads(bounds), target)
         store.publish(target, to)
     return json.dumps(parts)
 
 
-def _pairs(path: Path) -> Iterator[Pairs]:
-    """Pairs from a file, block by block."""
-    with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(1 << 20):
-            row, via, how = (numbers(batch.column(name)) for name in ("_row", "via", "how"))
-            yield Pairs(row, via, how, np.full(len(row), np.nan))
-
-
-def units(place: Place, names: Sequence[str], sql: str, share: int, shares: int, to: str) -> str:
-    """Write the units to remove, for one share of the keys; return their number. sql: over `marks`."""
-    return _joined(place, names, ["_row", "unit", "key"], _of_share("key", share, shares), sql, to)
-
-
-def _of_share(column: str, share: int, shares: int) -> str:
-    return f"hash({ident(column)}) % {shares} = {share}" if shares > 1 else "true"
-
-
-def _joined(
-    place: Place,
-    names: Sequence[str],
-    columns: Sequence[str],
-    where: str,
-    sql: str,
-    to: str,
-    then: Callable[[Path], Path] = Path,
-) -> str:
-    """Write the result of a statement over `marks`; return the number of rows. then: makes the file of the result another."""
-    url, memory, spill = place
-    store = open_store(url)
-    with TemporaryDirectory(dir=store.scratch()) as folder:
-        files = [_local(store, name, columns, Path(folder)) for name in names]
-        target = Path(folder) / "found.parquet"
-        with closing(connect([folder, *map(os.path.dirname, files)], 1, memory, spill)) as con:
-            con.execute("SET preserve_insertion_order = false").fetchall()
-            source = f"SELECT {', '.join(map(ident, columns))} FROM read_parquet({lit(files)}, union_by_name = true)"
-            con.execute(f"CREATE VIEW marks AS {source} WHERE {where}").fetchall()
+def units(place: Place, names: str, sql: str, part: int, to: str) -> str:
+    """Write the units to remove, for one part of `divide`; return their number. sql: over `marks`."""
+    with work(place) as (store, folder):
+        table, target = read_parts(store, json.loads(names), part), folder / "found.parquet"
+        if table is None:
+            return "0"
+        with _connected(place, folder, marks=table) as con:
             [(count,)] = con.execute(f"COPY ({sql}) TO {lit(str(target))} (FORMAT parquet)").fetchall()
-        store.publish(then(target), to)
+        store.publish(target, to)
     return str(count)
 
 
 @contextmanager
-def opened(store: Store, name: str) -> Iterator[pq.ParquetFile]:
-    """A Parquet file of the store; from object storage only the requested columns are read."""
-    with store.reading(name) as place, pq.ParquetFile(place) as file:
-        yield file
-
-
-def _local(store: Store, name: str, columns: Sequence[str], folder: Path) -> str:
-    """A file on this machine with some columns of a file of match keys."""
-    if store.on_this_machine:
-        return str(store.fetch(name))
-    with opened(store, name) as file:
-        there = [column for column in columns if column in file.schema_arrow.names]
-        path = folder / name.replace("/", "-")
-        pq.write_table(file.read(columns=there), path, compression="none")
-    return str(path)
+def _connected(place: Place, *folders: Path, **tables: pa.Table) -> Iterator[Any]:
+    """A connection with tables by their names."""
+    with closing(connect(list(map(str, folders)), 1, place[1], place[2])) as con:
+        con.execute("SET preserve_insertion_order = false").fetchall()
+        for name, table in tables.items():
+            con.register(name, table)
+        yield con

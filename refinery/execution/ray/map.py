@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from refinery.errors import OperatorError
 from refinery.execution.ray import environment, results, tasks
 from refinery.execution.ray.connection import ClusterConnection
+from refinery.execution.ray.handing import DispatcherLost, Handing, handing
 
 _TIMES = 3
 
@@ -18,36 +20,43 @@ def every(
     calls: Sequence[tuple[Any, ...]],
     options: dict[str, Any] | None = None,
     label: str = "",
+    shared: Sequence[Any] = (),
 ) -> list[str]:
     """Answers of a function to many calls, in order. Ray may repeat a call.
 
-    options: resources that each task requests from Ray. label: its name in Ray's dashboard. Raises the error of a call, or OperatorError if memory runs out.
+    options: resources that each task requests from Ray. label: its name in Ray's dashboard. shared: first arguments of all calls,
+    which are sent once. Raises the error of a call, or OperatorError if memory runs out.
     """
-    ray = cluster.ray
     name = f"{work.__module__}:{work.__qualname__}"
-    call = ray.remote(max_retries=_TIMES)(tasks.call).options(
-        name=label or work.__qualname__, **(options or {"num_cpus": 1})
-    )
-    waiting, running = list(reversed(list(enumerate(calls)))), dict[Any, int]()
+    options = {"name": label or work.__qualname__, **(options or {"num_cpus": 1})}
+    hand = handing(cluster, tasks.call, _TIMES)
+    first = (environment.here(), name, *(cluster.ray.put(argument) for argument in shared))
+    waiting, running = deque(enumerate(calls)), dict[Any, int]()
     found: dict[int, str] = {}
+    lost = 0
     try:
         while waiting or running:
             while waiting and len(running) < cluster.cores() * 2:
-                at, arguments = waiting.pop()
-                running[call.remote(environment.here(), name, *arguments)] = at
-            ended, _ = ray.wait(list(running), num_returns=1)
-            for reference in ended:
-                found[running.pop(reference)] = _answer(ray, reference)
+                at, arguments = waiting.popleft()
+                running[hand.begin((*first, *arguments), options)] = at
+            for ticket in hand.ended(running):
+                at = running.pop(ticket)
+                try:
+                    found[at] = _answer(cluster.ray, hand, ticket)
+                except DispatcherLost:
+                    lost += 1
+                    if lost > _TIMES * len(calls):
+                        raise
+                    waiting.append((at, calls[at]))
     except BaseException:
-        for reference in running:
-            ray.cancel(reference, force=True)
+        hand.stop(running)
         raise
     return [found[at] for at in range(len(calls))]
 
 
-def _answer(ray: Any, reference: Any) -> str:
+def _answer(ray: Any, hand: Handing, ticket: Any) -> str:
     try:
-        return results.read(ray.get(reference))
+        return results.read(hand.answer(ticket))
     except results.OutOfMemory as error:
         raise OperatorError(f"memory ran out on the Ray cluster: {error}. Give the machines more") from error
     except ray.exceptions.RayTaskError:

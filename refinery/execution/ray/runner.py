@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from refinery.execution.ray import results as answers
 from refinery.execution.ray import tasks
 from refinery.execution.ray.connection import ClusterConnection
 from refinery.execution.ray.environment import here, stamps
+from refinery.execution.ray.handing import DispatcherLost, handing
 from refinery.execution.ray.placing import ShardPlaces
 from refinery.execution.ray.resources import TaskResources
 from refinery.io.model import Shard
@@ -92,8 +93,7 @@ class RayRunner:
                 if stranded := self._place.take_back(running):
                     waiting.extendleft(stranded)
                     continue
-                ended, _ = self._ray.wait(list(running), num_returns=1)
-                for reference in ended:
+                for reference in self._place.ended(running):
                     job = running.pop(reference)
                     result = self._result(job, reference)
                     if result is None:
@@ -122,7 +122,7 @@ class RayRunner:
             return None
         except (self._ray.exceptions.RayTaskError, self._ray.exceptions.TaskCancelledError):
             raise  # an error in refinery itself, with its traceback
-        except self._ray.exceptions.RayError as error:
+        except (self._ray.exceptions.RayError, DispatcherLost) as error:
             self._once_more(job, error)
             return None
         try:
@@ -145,7 +145,8 @@ class RayRunner:
             raise OperatorError(f"{_name(job.shard)}: memory ran out, also for small batches: {reason}. {cure}")
 
     def _once_more(self, job: _Job, error: Exception) -> None:
-        gone = isinstance(error, (self._ray.exceptions.NodeDiedError, self._ray.exceptions.ActorUnschedulableError))
+        machine = self._ray.exceptions.NodeDiedError, self._ray.exceptions.ActorUnschedulableError
+        gone = isinstance(error, (*machine, DispatcherLost))
         job.losses += gone
         job.crashes += not gone
         if job.crashes > _CRASHES or job.losses > _LOSSES:
@@ -165,7 +166,7 @@ class _Tasks:
     def __init__(self, runner: RayRunner) -> None:
         self._runner, self._ray = runner, runner._ray
         # Ray's own retries would neither use smaller batches nor know when to give up.
-        self._call = self._ray.remote(max_retries=0)(tasks.run_shard)
+        self._hand = handing(runner._cluster, tasks.run_shard, 0)
         self._options = {"name": runner.name, **runner._wants.options()}
         self._nodes: dict[Any, str] = {}  # by reference: nodes that were chosen for shards
 
@@ -178,8 +179,8 @@ class _Tasks:
         """Begin a task; return the reference to wait for."""
         places = self._runner._places
         node = places.take(job.shard) if places is not None and not job.losses else None
-        call = self._call.options(**self._options, **({} if node is None else _near(node)))
-        reference = call.remote(*self._runner.arguments(job, shard, task))
+        options = self._options | ({} if node is None else _near(node))
+        reference = self._hand.begin(self._runner.arguments(job, shard, task), options)
         if node is not None:
             self._nodes[reference] = node
         return reference
@@ -188,17 +189,20 @@ class _Tasks:
         """Shards to be assigned anew: none, because Ray assigns tasks."""
         return []
 
-    def answer(self, reference: Any) -> str:
+    def ended(self, running: Iterable[Any]) -> list[Any]:
+        """Wait for one task at least."""
+        return self._hand.ended(running)
+
+    def answer(self, reference: Any) -> Any:
         """The answer of a finished task."""
         node = self._nodes.pop(reference, None)
         if node is not None and self._runner._places is not None:
             self._runner._places.leave(node)
-        return self._ray.get(reference)
+        return self._hand.answer(reference)
 
     def stop(self, running: dict[Any, _Job]) -> None:
         """Cancel the running tasks."""
-        for reference in running:
-            self._ray.cancel(reference, force=True)
+        self._hand.stop(running)
 
     def close(self) -> None:
         """Do nothing, because the processes belong to Ray."""
@@ -251,6 +255,11 @@ class _Actors:
                 self._ray.kill(self._busy.pop(reference))
                 found.append(running.pop(reference))
             del self._starting[reference]
+        return found
+
+    def ended(self, running: Iterable[Any]) -> list[Any]:
+        """Wait for one actor."""
+        found: list[Any] = self._ray.wait(list(running), num_returns=1)[0]
         return found
 
     def answer(self, reference: Any) -> str:

@@ -104,6 +104,12 @@ def digest_of_stream(stream: Any, into: Digest | None = None) -> Digest:
     return digest
 
 
+def size_and_digest(path: Path) -> tuple[int, str]:
+    """Size and digest of a file."""
+    digest = digest_of_file(path)
+    return digest.size, digest.hexdigest()
+
+
 def digest_of_file(path: str | Path, start: int = 0, end: int = -1) -> Digest:
     """Digest of bytes [start, end) of a file, or fewer where it is shorter; end -1: the file's end. Raises OSError."""
     with open(path, "rb", buffering=0) as file:

@@ -11,7 +11,7 @@ import pytest
 import refinery
 from refinery.api import Run
 from refinery.execution import table_maker
-from refinery.execution.ray import barrier
+from refinery.execution.ray import barrier, cluster_tasks
 from refinery.results import stat_summary
 from refinery.storage.drivers import located
 from tests.runs import content, settings
@@ -56,6 +56,8 @@ def in_partitions(patch: pytest.MonkeyPatch) -> None:
     """Have tasks of the cluster make clusters of few samples by many partitions."""
     patch.setattr(barrier, "_WORTH", 20)
     patch.setattr(barrier, "_TOGETHER", 20)
+    patch.setattr(cluster_tasks, "_FEW", 1)
+    patch.setattr(cluster_tasks, "_EACH", 1)
 
 
 def local(folder: Path, steps: Sequence[Any], **keys: Any) -> Run:

@@ -125,6 +125,9 @@ class Scripted:
     def take_back(self, running: Any) -> list[_Job]:
         return []
 
+    def ended(self, running: Any) -> list[Any]:
+        return list(running)
+
     def answer(self, reference: Any) -> str:
         answer = self.script.pop(0)
         if isinstance(answer, BaseException):
@@ -153,9 +156,6 @@ class _Anything:
 class _Waiting:
     def __init__(self, ray: Any) -> None:
         self.exceptions = ray.exceptions
-
-    def wait(self, references: list[Any], num_returns: int) -> tuple[list[Any], list[Any]]:
-        return references, []
 
 
 MEMORY = '{"error": "memory", "message": "no more can be had"}'

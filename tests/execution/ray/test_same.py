@@ -98,6 +98,20 @@ def test_other_deduplicators(driver: Any, tmp_path: Path, step: Any) -> None:
     assert_same(one, other)
 
 
+def test_one_machine_uses_what_a_cluster_has_found(
+    driver: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_partitions(monkeypatch)
+    write_lines(tmp_path / "in.jsonl", samples(200))
+    steps = [{"document_minhash_deduplicator": {"jaccard_threshold": 0.5}}, "clean_email_mapper"]
+    one, place = local(tmp_path, steps, **KEYS), {"work_dir": tmp_path / "ray", "export_path": tmp_path / "ray.jsonl"}
+    on_ray(tmp_path, steps, export_path=tmp_path / "ray" / "kept", **KEYS)
+    monkeypatch.setattr("refinery.execution.local_backend.find_duplicates", lambda given: 1 / 0)
+    again = refinery.run(settings(tmp_path, steps, **KEYS, **place))
+    assert rows(again, "duplicates", "count(*)")[0][0] > 20
+    assert_same(one, again)
+
+
 def test_near_values_are_found_by_a_task(driver: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     in_partitions(monkeypatch)
     texts = (text_of(n // 2, 400) + " alpha" * (n % 2) for n in range(200))

@@ -1,0 +1,131 @@
+"""Processor time of handing out tasks on a Ray cluster: of whoever submits them, and of the driver for each shard.
+
+    python -m bench.handing
+
+`task`: of a process that submits tasks without work and takes their answers. `group`: of the driver, for a group that a dispatcher
+submits. `shard`: of the driver's own thread for the parameters, the answer, log and progress of a shard, whose answer is there at once.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import refinery
+from bench.markdown import table
+from refinery.execution.ray import backend, handing
+from refinery.execution.ray.connection import ClusterConnection
+from refinery.workers.serialization import to_json
+from refinery.workers.tasks import ShardResult
+
+
+def measure(tasks: int = 3000, shards: int = 3000) -> dict[str, float]:
+    """Seconds of a task, a group and a shard."""
+    import ray
+
+    ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    try:
+        cluster = ClusterConnection(ray, Path())
+        by_driver = handing.ByDriver(ray, nothing, 0)
+        task = min(_each(by_driver, tasks) for _ in range(2))
+        by_others = handing.ByDispatchers(ray, handing.dispatchers(cluster), nothing, 0)
+        group = min(_each(by_others, tasks) for _ in range(2)) * handing.TOGETHER
+        return {"task": task, "group": group, "shard": of_shard(shards)}
+    finally:
+        ray.shutdown()
+
+
+def nothing(text: str) -> str:
+    """A task without work."""
+    return text
+
+
+def _each(hand: handing.Handing, tasks: int, ahead: int = 64) -> float:
+    """Processor seconds of this process for each task."""
+    options, text = {"num_cpus": 0.5}, "x" * 600  # about what the parameters of a shard take
+    running, left = set[Any](), tasks
+    began = time.process_time()
+    while left or running:
+        while left and len(running) < ahead:
+            running.add(hand.begin((text,), options))
+            left -= 1
+        for ticket in hand.ended(running):
+            running.remove(ticket)
+            hand.answer(ticket)
+    return (time.process_time() - began) / tasks
+
+
+class _Measured(Exception):
+    """The shards of the first stage are done."""
+
+
+class _AtOnce:
+    """In place of the tasks of a cluster: each shard has ended when somebody asks."""
+
+    def __init__(self) -> None:
+        self._shards: dict[int, int] = {}
+
+    def room(self) -> int:
+        return 1000
+
+    def begin(self, job: Any, shard: str, task: str) -> int:
+        self._shards[job.at] = job.shard.index
+        return int(job.at)
+
+    def take_back(self, running: Any) -> list[Any]:
+        return []
+
+    def ended(self, running: Iterable[int]) -> list[int]:
+        return list(running)
+
+    def answer(self, ticket: int) -> str:
+        result = ShardResult(self._shards[ticket], 10, 10, 10, bytes=5000, facts="stage_1/00000.facts.parquet")
+        return json.dumps({"ok": to_json(result)})
+
+    def close(self) -> None: ...
+
+    def stop(self, running: Any) -> None: ...
+
+
+def of_shard(shards: int) -> float:
+    """Seconds of the driver's thread for each shard of a stage."""
+    found: list[float] = []
+
+    class Runner(backend.RayRunner):
+        def run(self, shards: Any, *rest: Any) -> Any:
+            self._place = _AtOnce()  # type: ignore[assignment]
+            began = time.thread_time()
+            super().run(shards, *rest)
+            found.append((time.thread_time() - began) / len(shards))
+            raise _Measured
+
+    kept, backend.RayRunner = backend.RayRunner, Runner  # type: ignore[misc]
+    try:
+        with tempfile.TemporaryDirectory() as made:
+            folder = Path(made)
+            line = json.dumps({"text": "some words " * 20})
+            (folder / "in.jsonl").write_text(f"{line}\n" * 10 * shards)
+            recipe = {"dataset_path": str(folder / "in.jsonl"), "export_path": str(folder / "kept"), "np": 2}
+            recipe |= {"executor_type": "ray", "override_num_blocks": shards, "work_dir": str(folder / "run")}
+            try:
+                refinery.run(recipe | {"process": [{"text_length_filter": {"min_len": 1}}]})
+            except _Measured:
+                pass
+    finally:
+        backend.RayRunner = kept  # type: ignore[misc]
+    return found[0]
+
+
+def main() -> int:
+    found = measure()
+    print(*table(("of", "ms"), [[name, f"{seconds * 1e3:.2f}"] for name, seconds in found.items()]), sep="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
