@@ -36,7 +36,7 @@ class SqlLimits:
 class MatchKeys:
     """The relation `marks`: match keys of samples by `_row`, the sample's number (see workers.match_keys).
 
-    form: of the match keys. before: SQL for the match keys of samples that precede all others. folders: read and
+    form: of the match keys; without it there is no relation `compared`. before: SQL for the match keys of samples that precede all others. folders: read and
     written besides those of `files`.
     """
 
@@ -56,7 +56,9 @@ class MatchKeys:
             source = f"{before} UNION ALL BY NAME {source}"
         self.run(f"CREATE VIEW marks AS {source}")
         self.columns = [name for name, *_ in self.con.execute("DESCRIBE marks").fetchall()]
-        self._compared(form)
+        self.small = False
+        if form:
+            self._compared(form)
 
     def _compared(self, form: Sequence[MatchColumn]) -> None:
         """Create the relation `compared`: the match keys without columns that only describe pairs; in memory if it is small.

@@ -82,7 +82,7 @@ class Part:
     Between stages no sample is listed: `picked` is None, and `workers.worker.fetched` finds the samples where the shard
     runs. rows: name in the store of the numbers and lines that the last stage has left. of_file: of those in the file, where
     numbers and line_numbers are None. removed: numbers in the shard that the deduplicator after it has removed, ascending.
-    only: numbers to read in place of the remaining ones.
+    only: numbers to read in place of the remaining ones. only_in: name in the store of a numpy file with such numbers.
     """
 
     source: Source | None
@@ -94,6 +94,7 @@ class Part:
     of_file: str = ""
     removed: np.ndarray | None = None
     only: np.ndarray | None = None
+    only_in: str = ""
 
 
 @dataclass(frozen=True)

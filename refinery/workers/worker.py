@@ -257,7 +257,9 @@ def _found(part: Part, store: Store) -> Part:
     """The part with the samples that stages have left; see Part."""
     if part.picked is not None:
         return part
-    if part.only is None:
+    if part.only_in:
+        stays = np.load(store.fetch(part.only_in))
+    elif part.only is None:
         assert part.removed is not None
         left, _ = np.load(store.fetch(part.rows))
         stays = left[~np.isin(left, part.removed, assume_unique=True)]

@@ -22,7 +22,11 @@ class SampleDefaults:
         return ""
 
     def equal_columns(self, names: Sequence[str], params: Mapping[str, Any]) -> list[tuple[str, int]] | None:
-        """None: the driver of a cluster finds the pairs."""
+        """None: matches are more than equal values."""
+        return None
+
+    def candidate_columns(self, names: Sequence[str], params: Mapping[str, Any]) -> list[tuple[str, int]] | None:
+        """None: one process has to see all samples."""
         return None
 
     def shown(self, values: Mapping[str, Any]) -> str | None:

@@ -177,7 +177,13 @@ class SampleMatcher(Matcher, Protocol):
     def equal_columns(self, names: Sequence[str], params: Mapping[str, Any]) -> list[tuple[str, int]] | None:
         """Columns of stored match keys in each of which equal samples match, with the number `how`.
 
-        Machines of a cluster join these columns separately; None if the driver has to find the pairs.
+        Machines of a cluster join these columns separately; None if equal values alone are no match.
+        """
+
+    def candidate_columns(self, names: Sequence[str], params: Mapping[str, Any]) -> list[tuple[str, int]] | None:
+        """Columns of stored match keys, with their numbers: samples that match are equal in one of them, at least.
+
+        Machines of a cluster look for matches among samples of equal values; None if one process has to see all samples.
         """
 
     def script(self, params: Mapping[str, Any]) -> MatchScript:

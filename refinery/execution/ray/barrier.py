@@ -7,19 +7,23 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 from refinery.common.connections import connect
+from refinery.compiler.program import Program
 from refinery.compiler.templates import lit
 from refinery.dedup.barrier import DedupInput, DedupResult, find_duplicates, settle_units
 from refinery.dedup.units import statement_of
 from refinery.execution.ray import joins
+from refinery.execution.ray.candidate_tasks import CandidateTasks
 from refinery.execution.ray.cluster_tasks import ClusterTasks, Partitions
 from refinery.execution.ray.connection import ClusterConnection
 from refinery.execution.ray.map import every
 from refinery.storage.store import Store
+from refinery.workers.runner import Runner
 
 Item = TypeVar("Item")
 
@@ -32,10 +36,21 @@ _TOGETHER, _JOINS, _READS = 100_000, 1024, 1 << 18
 
 
 class Barrier:
-    """Finds the samples or units to remove. folder: of the tasks' files in the store. memory: of each task's DuckDB."""
+    """Finds the samples or units to remove. folder: of the tasks' files in the store. memory: of each task's DuckDB.
 
-    def __init__(self, cluster: ClusterConnection, store: Store, folder: str, memory: str | None, spill: str) -> None:
-        self._cluster, self._store, self._folder = cluster, store, folder
+    runner: runs shards with a program, for a step of the recipe.
+    """
+
+    def __init__(
+        self,
+        cluster: ClusterConnection,
+        store: Store,
+        folder: str,
+        memory: str | None,
+        spill: str,
+        runner: Callable[[Any, Program], Runner],
+    ) -> None:
+        self._cluster, self._store, self._folder, self._runner = cluster, store, folder, runner
         self._place: joins.Place = (store.url, memory, spill)
 
     def find(self, given: DedupInput) -> DedupResult:
@@ -54,8 +69,12 @@ class Barrier:
             if given.operator.matcher.takes_units:
                 self._units(given, max(1, shares, self._parts(seen["rows"])), findings)
             else:
-                columns = given.operator.sample_matcher.equal_columns(seen["columns"], params)
-                if columns is None:
+                matcher = given.operator.sample_matcher
+                columns = matcher.equal_columns(seen["columns"], params)
+                if columns is None and params.get("verify"):
+                    found = matcher.candidate_columns(seen["columns"], params) or []
+                    self._verified(given, found, max(1, shares), seen["rows"], findings)
+                elif columns is None:
                     self._searched(given, seen["rows"], findings)
                 else:
                     self._samples(given, columns, max(1, shares), seen["rows"], findings)
@@ -73,7 +92,7 @@ class Barrier:
         operator, params = given.operator, given.step.params
         if operator.matcher.takes_units or operator.sample_matcher.equal_columns([], params) is not None:
             return True
-        return operator.matcher_path is None and not params.get("verify")
+        return operator.matcher_path is None
 
     def _samples(
         self, given: DedupInput, columns: Sequence[tuple[str, int]], shares: int, rows: int, findings: DedupResult
@@ -97,6 +116,30 @@ class Barrier:
             ClusterTasks(self._cluster, self._place, self._store, self._folder, partitions).settle(
                 given, names, linked, findings
             )
+
+    def _verified(
+        self, given: DedupInput, columns: Sequence[tuple[str, int]], shares: int, rows: int, findings: DedupResult
+    ) -> None:
+        """Make clusters of the candidates that are alike. columns: of bands. shares: into which a band is cut, at least."""
+        parts = min(_JOINS, self._parts(rows * max(1, len(columns))))
+        together = 1 if shares > 1 else -(-len(columns) // parts) or 1
+        groups = [
+            ([band for _, band in group], share, shares)
+            for group in _batched(columns, together)
+            for share in range(shares)
+        ]
+        if not groups:  # no sample has bands
+            return
+        partitions = Partitions.of(given, max(1, min(parts, rows // _TOGETHER, _READS // len(groups))))
+        tasks = CandidateTasks(
+            self._cluster, self._place, f"{self._folder}/joined", partitions, partial(self._runner, given.step)
+        )
+        found = tasks.verified(given, given.files, groups)
+        if any(found.linked):
+            ClusterTasks(self._cluster, self._place, self._store, self._folder, partitions).settle(
+                given, found.names, found.linked, findings
+            )
+        findings.notes[:0] = [f"{given.step.where}: {given.step.name}: {note}" for note in found.notes]
 
     def _searched(self, given: DedupInput, rows: int, findings: DedupResult) -> None:
         """Make clusters of the pairs that one task finds, for a matcher that joins no columns."""

@@ -7,10 +7,7 @@ with the match keys of their members beside them; then the rows of tables are pu
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -20,11 +17,14 @@ import pyarrow.parquet as pq
 from refinery.dedup.barrier import write_clusters
 from refinery.dedup.clusters import Clusters
 from refinery.dedup.linked import gathered, renamed, resolved
-from refinery.dedup.match_keys import MatchKeys, SqlLimits
+from refinery.dedup.match_keys import MatchKeys
 from refinery.dedup.row_groups import Share, read_groups, write_groups
-from refinery.execution.ray.joins import Place, opened
+from refinery.execution.ray.task_files import Place, opened
+from refinery.execution.ray.task_files import limits as _limits
+from refinery.execution.ray.task_files import publish as _publish
+from refinery.execution.ray.task_files import read as _read
+from refinery.execution.ray.task_files import work as _work
 from refinery.kernels.core.arrow import ints, numbers
-from refinery.storage.open import open_store
 from refinery.storage.store import Store
 from refinery.workers.functions import register
 from refinery.workers.serialization import from_json
@@ -82,7 +82,7 @@ def _with_keys(store: Store, table: pa.Table, keys: Sequence[str], without: tupl
     return table
 
 
-_LINK = ("root", "via", "how")
+_LINK = ("root", "via", "how", "jaccard")
 
 
 def settle(place: Place, shares: Sequence[Share], statements: str, bounds: str, duplicates: str, members: str) -> str:
@@ -94,23 +94,32 @@ def settle(place: Place, shares: Sequence[Share], statements: str, bounds: str, 
     given, limits, at = json.loads(statements), _limits(place), json.loads(bounds)
     with _work(place) as (store, folder):
         table = read_groups(store, shares).sort_by("_row")
-        row, root, via, how = (numbers(table[name]) for name in ("_row", *_LINK))
-        pq.write_table(table.drop_columns(list(_LINK)), folder / "keys.parquet", compression="none")
-        gone, own = folder / "gone.parquet", folder / "members.parquet"
+        row, root, via, how, jaccard = _links(table)
+        own = [name for name in table.column_names if name not in _LINK]
+        pq.write_table(table.select(own), folder / "keys.parquet", compression="none")
+        gone, every = folder / "gone.parquet", folder / "members.parquet"
         with MatchKeys([str(folder / "keys.parquet")], [], limits) as keys:
             with register(keys.con, from_json(given["functions"])).kept():
                 kept = _survivors(keys, given["survivors"], row, root)
-                clusters = Clusters(row, root, kept, via, how, np.full(len(row), np.nan))
-                write_clusters(keys, clusters, given["duplicates"], gone, own)
+                clusters = Clusters(row, root, kept, via, how, jaccard)
+                write_clusters(keys, clusters, given["duplicates"], gone, every)
         found = {
             "removed": int(clusters.removed.sum()),
             "largest": int(clusters.sizes().max(initial=0)),
             "duplicates": write_groups(pq.read_table(gone), "_row", at, folder / "by_row.parquet"),
-            "members": write_groups(pq.read_table(own), "kept", at, folder / "by_kept.parquet"),
+            "members": write_groups(pq.read_table(every), "kept", at, folder / "by_kept.parquet"),
         }
         store.publish(folder / "by_row.parquet", duplicates)
         store.publish(folder / "by_kept.parquet", members)
     return json.dumps(found)
+
+
+def _links(table: pa.Table) -> tuple[np.ndarray, ...]:
+    """Columns of links: `_row`, `root`, `via`, `how`, and `jaccard`, which is NaN where no pair was compared."""
+    found = [numbers(table[name]) for name in ("_row", *_LINK[:-1])]
+    if "jaccard" in table.column_names:
+        return *found, numbers(table["jaccard"].fill_null(np.nan))
+    return *found, np.full(len(table), np.nan)
 
 
 def _survivors(keys: MatchKeys, sql: str, row: np.ndarray, root: np.ndarray) -> np.ndarray:
@@ -134,26 +143,3 @@ def in_order(place: Place, shares: Sequence[Share], by: Sequence[str], to: str, 
             np.save(folder / "rows.npy", numbers(table["_row"]))
             store.publish(folder / "rows.npy", rows)
     return str(len(pc.unique(table[by[0]])))
-
-
-@contextmanager
-def _work(place: Place) -> Iterator[tuple[Store, Path]]:
-    """The store, and a folder for files of one task."""
-    store = open_store(place[0])
-    with TemporaryDirectory(dir=store.scratch()) as folder:
-        yield store, Path(folder)
-
-
-def _limits(place: Place) -> SqlLimits:
-    return SqlLimits(1, place[1], place[2])
-
-
-def _read(store: Store, name: str) -> pa.Table:
-    with opened(store, name) as file:
-        return file.read()
-
-
-def _publish(store: Store, table: pa.Table, folder: Path, name: str) -> None:
-    aside = folder / name.replace("/", "-")
-    pq.write_table(table, aside, compression="zstd")
-    store.publish(aside, name)

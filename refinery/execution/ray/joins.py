@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
@@ -26,12 +26,11 @@ from refinery.dedup.matchers import MATCHERS
 from refinery.dedup.matchers.equal import same_key
 from refinery.dedup.matchers.model import Pairs, SampleMatcher
 from refinery.dedup.row_groups import write_groups
+from refinery.execution.ray.task_files import Place as Place
+from refinery.execution.ray.task_files import local as _local
+from refinery.execution.ray.task_files import opened as opened
 from refinery.kernels.core.arrow import numbers
 from refinery.storage.open import open_store
-from refinery.storage.store import Store
-
-# Place and limits of a task: the store with the match keys, DuckDB's memory, the folder to spill to.
-Place = tuple[str, str | None, str]
 
 
 def look(place: Place, names: Sequence[str]) -> str:
@@ -131,21 +130,3 @@ def _joined(
             [(count,)] = con.execute(f"COPY ({sql}) TO {lit(str(target))} (FORMAT parquet)").fetchall()
         store.publish(then(target), to)
     return str(count)
-
-
-@contextmanager
-def opened(store: Store, name: str) -> Iterator[pq.ParquetFile]:
-    """A Parquet file of the store; from object storage only the requested columns are read."""
-    with store.reading(name) as place, pq.ParquetFile(place) as file:
-        yield file
-
-
-def _local(store: Store, name: str, columns: Sequence[str], folder: Path) -> str:
-    """A file on this machine with some columns of a file of match keys."""
-    if store.on_this_machine:
-        return str(store.fetch(name))
-    with opened(store, name) as file:
-        there = [column for column in columns if column in file.schema_arrow.names]
-        path = folder / name.replace("/", "-")
-        pq.write_table(file.read(columns=there), path, compression="none")
-    return str(path)

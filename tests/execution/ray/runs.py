@@ -58,9 +58,9 @@ def in_partitions(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(barrier, "_TOGETHER", 20)
 
 
-def local(folder: Path, steps: Sequence[Any], **keys: Any) -> Run:
-    """The run on this machine, in `folder/local`."""
-    place = folder / "local"
+def local(folder: Path, steps: Sequence[Any], name: str = "local", **keys: Any) -> Run:
+    """The run on this machine, in `folder/<name>`."""
+    place = folder / name
     return refinery.run(settings(folder, steps, export_path=place / "out.jsonl", work_dir=place, **keys))
 
 

@@ -1,0 +1,162 @@
+"""The driver's part of the exact comparison of candidates: hands out tasks, round by round."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from refinery.compiler.program import Program
+from refinery.dedup.barrier import DedupInput
+from refinery.dedup.matchers.candidates import ROUNDS, left_over
+from refinery.dedup.row_groups import Share, shares_of
+from refinery.execution.ray import candidates
+from refinery.execution.ray.cluster_tasks import Partitions
+from refinery.execution.ray.connection import ClusterConnection
+from refinery.execution.ray.map import every
+from refinery.execution.ray.task_files import Place
+from refinery.io.model import Part, Shard
+from refinery.workers.runner import Runner
+from refinery.workers.serialization import to_json
+from refinery.workers.tasks import Task
+
+# Bands of a task, the share of their values that it takes, and the number of shares.
+Group = tuple[Sequence[int], int, int]
+
+_BATCH = 16 << 20
+
+
+@dataclass
+class Verified:
+    """Files of links, the partitions that each of them has, and notes."""
+
+    names: list[str] = field(default_factory=list)
+    linked: list[list[int]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+class CandidateTasks:
+    """Tasks of one deduplicator. folder: of its temporary files in the store. runner: runs shards with a program."""
+
+    def __init__(
+        self,
+        cluster: ClusterConnection,
+        place: Place,
+        folder: str,
+        partitions: Partitions,
+        runner: Callable[[Program], Runner],
+    ) -> None:
+        self._cluster, self._place, self._folder = cluster, place, folder
+        self._parts, self._count, self._runner = partitions, len(partitions), runner
+
+    def verified(self, given: DedupInput, names: Sequence[str], groups: Sequence[Group]) -> Verified:
+        """Links of samples that share a band and are alike; see `matchers.candidates.verified`. names: of match keys."""
+        found, states = Verified(), self._names("buckets", len(groups))
+        members = self._buckets(names, groups, states)
+        if not any(members):
+            return found
+        shingles = self._shingles(given, members)
+        known, answers = self._contents(shingles), list[str]()
+        if not known:
+            return found
+        for number in range(ROUNDS + 1):
+            states, shares = self._pairs(number, states, known, answers)
+            if not any(shares):
+                return found
+            if number == ROUNDS:
+                left = sum(map(int, self._run(candidates.left, [(at, own) for at, own in _some(shares)]).values()))
+                found.notes.append(left_over(left))
+                return found
+            carried = self._carried(number, shares, shingles)
+            answers, known = self._compared(number, given, carried, shingles, found), []
+        return found
+
+    def _buckets(self, names: Sequence[str], groups: Sequence[Group], states: Sequence[str]) -> list[list[Share]]:
+        """Row groups of members by partition."""
+        to, bounds = self._names("members", len(groups)), self._parts.bounds
+        calls = [
+            (at, list(names), list(bands), share, shares, bounds, states[at], to[at])
+            for at, (bands, share, shares) in enumerate(groups)
+        ]
+        found = self._run(candidates.buckets, calls)
+        return shares_of(to, [json.loads(answer) for answer in found.values()], self._count)
+
+    def _shingles(self, given: DedupInput, members: Sequence[Sequence[Share]]) -> list[list[str]]:
+        """Files of shingles of the members, by partition."""
+        folder = f"{self._folder}/compared"
+        found = self._run(candidates.wanted, [(at, own, folder) for at, own in _some(members)])
+        wanted = {shard for answer in found.values() for shard in json.loads(answer)}
+        shards = [_restricted(shard, folder) for shard in given.compare.shards() if shard.index in wanted]
+        task = Task(folder, _BATCH, write=False, store=self._place[0])
+        runner = self._runner(given.compare.program())
+        try:
+            results = runner.run(shards, lambda _: task)
+        finally:
+            runner.close()
+        return self._parts.files([result.match_keys for result in results if result.match_keys])
+
+    def _contents(self, shingles: Sequence[Sequence[str]]) -> list[str]:
+        """Files with the contents of members."""
+        to = self._names("contents", self._count)
+        found = self._run(candidates.contents, [(at, list(own), to[at]) for at, own in enumerate(shingles) if own])
+        return [to[at] for at in found]
+
+    def _pairs(
+        self, number: int, states: Sequence[str], contents: Sequence[str], answers: Sequence[str]
+    ) -> tuple[list[str], list[list[Share]]]:
+        """States that have pairs, and row groups of the pairs by partition of their samples."""
+        after, to = self._names(f"open_{number}", len(states)), self._names(f"pairs_{number}", len(states))
+        calls = [
+            (at, state, list(contents), list(answers), self._parts.bounds, after[at], to[at])
+            for at, state in enumerate(states)
+        ]
+        found = [json.loads(answer) for answer in self._run(candidates.pairs, calls).values()]
+        return [name for name, parts in zip(after, found, strict=True) if parts], shares_of(to, found, self._count)
+
+    def _carried(
+        self, number: int, shares: Sequence[Sequence[Share]], shingles: Sequence[list[str]]
+    ) -> list[list[Share]]:
+        """Row groups of pairs with shingles, by partition of their representatives."""
+        to, bounds = self._names(f"carried_{number}", self._count), self._parts.bounds
+        found = self._run(candidates.carry, [(at, own, shingles[at], bounds, to[at]) for at, own in _some(shares)])
+        return shares_of([to[at] for at in found], [json.loads(answer) for answer in found.values()], self._count)
+
+    def _compared(
+        self,
+        number: int,
+        given: DedupInput,
+        carried: Sequence[Sequence[Share]],
+        shingles: Sequence[list[str]],
+        findings: Verified,
+    ) -> list[str]:
+        """Files with the pairs that are alike; `findings` gets their links."""
+        answers, to = (self._names(f"{kind}_{number}", self._count) for kind in ("answers", "alike"))
+        functions = to_json([f for f in given.compare.program().functions if f.name == "jaccard"])
+        more = functions, float(given.step.params["jaccard_threshold"]), self._parts.bounds
+        found = self._run(
+            candidates.compare, [(at, own, shingles[at], *more, answers[at], to[at]) for at, own in _some(carried)]
+        )
+        findings.names += [to[at] for at in found]
+        findings.linked += [json.loads(answer) for answer in found.values()]
+        return [answers[at] for at in found]
+
+    def _run(self, work: Callable[..., str], calls: Sequence[tuple[Any, ...]]) -> dict[int, str]:
+        """Answers of tasks by the first item of each call."""
+        label = f"compare: {work.__name__}"
+        found = every(self._cluster, work, [(self._place, *rest) for _, *rest in calls], {"num_cpus": 1}, label)
+        return {at: answer for (at, *_), answer in zip(calls, found, strict=True)}
+
+    def _names(self, kind: str, count: int) -> list[str]:
+        return [f"{self._folder}/{kind}_{number:05d}.parquet" for number in range(count)]
+
+
+def _restricted(shard: Shard, folder: str) -> Shard:
+    """The shard reduced to the samples whose numbers a task has written."""
+    part = shard.part or Part(None)
+    return replace(shard, part=replace(part, removed=None, only_in=candidates.rows_of(folder, shard.index)))
+
+
+def _some(shares: Sequence[Sequence[Share]]) -> list[tuple[int, list[Share]]]:
+    """Partitions with row groups."""
+    return [(at, list(own)) for at, own in enumerate(shares) if own]
