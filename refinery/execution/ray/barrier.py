@@ -16,11 +16,13 @@ from refinery.common.connections import connect
 from refinery.compiler.program import Program
 from refinery.compiler.templates import lit
 from refinery.dedup.barrier import DedupInput, DedupResult, find_duplicates, settle_units
+from refinery.dedup.index import open_index
 from refinery.dedup.units import statement_of
 from refinery.execution.ray import joins
 from refinery.execution.ray.candidate_tasks import CandidateTasks
 from refinery.execution.ray.cluster_tasks import ClusterTasks, Partitions
 from refinery.execution.ray.connection import ClusterConnection
+from refinery.execution.ray.index_tasks import IndexTasks, Pieces
 from refinery.execution.ray.map import every
 from refinery.storage.store import Store
 from refinery.workers.runner import Runner
@@ -52,36 +54,63 @@ class Barrier:
     ) -> None:
         self._cluster, self._store, self._folder, self._runner = cluster, store, folder, runner
         self._place: joins.Place = (store.url, memory, spill)
+        self._before: Pieces = ()
 
     def find(self, given: DedupInput) -> DedupResult:
         """Find the samples or units to remove, see `find_duplicates`; files of match keys have their names in the store.
 
-        The driver alone does the work if the deduplicator uses an index, compares texts, or has a matcher of the user's.
+        The driver alone does the work for a matcher of the user's, and for an index whose match keys have other types.
         """
-        params = given.step.params
-        if not given.files or params.get("index") or not self._joins(given):
-            return find_duplicates(replace(given, files=[str(self._store.fetch(name)) for name in given.files]))
+        if not given.files or not self._joins(given):
+            return self._by_driver(given)
         started = time.perf_counter()
         findings = DedupResult(given.step.index)
-        seen = json.loads(every(self._cluster, joins.look, [(self._place, list(given.files))])[0])
-        shares = -(-seen["rows"] // _MOST)
         try:
             if given.operator.matcher.takes_units:
-                self._units(given, max(1, shares, self._parts(seen["rows"])), findings)
-            else:
-                matcher = given.operator.sample_matcher
-                columns = matcher.equal_columns(seen["columns"], params)
-                if columns is None and params.get("verify"):
-                    found = matcher.candidate_columns(seen["columns"], params) or []
-                    self._verified(given, found, max(1, shares), seen["rows"], findings)
-                elif columns is None:
-                    self._searched(given, seen["rows"], findings)
-                else:
-                    self._samples(given, columns, max(1, shares), seen["rows"], findings)
+                seen = self._look(given)
+                self._units(given, max(1, -(-seen["rows"] // _MOST), self._parts(seen["rows"])), findings)
+            elif not self._of_samples(given, findings):
+                return self._by_driver(given)
         finally:
             self._store.remove(f"{self._folder}/joined/")
         findings.seconds = time.perf_counter() - started
         return findings
+
+    def _by_driver(self, given: DedupInput) -> DedupResult:
+        return find_duplicates(replace(given, files=[str(self._store.fetch(name)) for name in given.files]))
+
+    def _look(self, given: DedupInput) -> Any:
+        """Columns and number of rows of the match keys."""
+        return json.loads(every(self._cluster, joins.look, [(self._place, list(given.files))])[0])
+
+    def _of_samples(self, given: DedupInput, findings: DedupResult) -> bool:
+        """Record the samples to remove, and the file for the index; False if tasks cannot compare with the index."""
+        params, own = given.step.params, given.files
+        named = params.get("index")
+        if named:
+            findings.index = open_index(named, given.step, given.operator, given.run)
+            tasks = IndexTasks(self._cluster, self._place, self._folder, self._cluster.cores() * 2, _TOGETHER)
+            pieces = tasks.pieces(findings.index, own)
+            if pieces is None:
+                return False
+            self._before = pieces
+            given = replace(given, files=[*(name for _, name in pieces), *own])
+        partitions = self._matched(given, findings)
+        if named:
+            tasks.extend(given, own, partitions, findings)
+        return True
+
+    def _matched(self, given: DedupInput, findings: DedupResult) -> Partitions:
+        """Record the samples to remove; returns the partitions of their files."""
+        seen, matcher, params = self._look(given), given.operator.sample_matcher, given.step.params
+        rows, shares = seen["rows"], max(1, -(-seen["rows"] // _MOST))
+        columns = matcher.equal_columns(seen["columns"], params)
+        if columns is not None:
+            return self._samples(given, columns, shares, rows, findings)
+        if params.get("verify"):
+            found = matcher.candidate_columns(seen["columns"], params) or []
+            return self._verified(given, found, shares, rows, findings)
+        return self._searched(given, rows, findings)
 
     def _parts(self, rows: int) -> int:
         """Number of parts into which work over `rows` rows is cut."""
@@ -96,7 +125,7 @@ class Barrier:
 
     def _samples(
         self, given: DedupInput, columns: Sequence[tuple[str, int]], shares: int, rows: int, findings: DedupResult
-    ) -> None:
+    ) -> Partitions:
         parts = min(_JOINS, self._parts(rows * max(1, len(columns))))
         wave = max(
             1, min(parts, self._cluster.cores())
@@ -104,7 +133,7 @@ class Barrier:
         together = 1 if shares > 1 else -(-len(columns) // parts) or 1
         shares = max(shares, wave // max(1, len(columns)))
         groups = [(list(group), share) for group in _batched(columns, together) for share in range(shares)]
-        partitions = Partitions.of(given, max(1, min(parts, rows // _TOGETHER, _READS // len(groups))))
+        partitions = Partitions.of(given, max(1, min(parts, rows // _TOGETHER, _READS // len(groups))), self._before)
         names = self._names(len(groups))
         calls = [
             (self._place, list(given.files), group, share, shares, partitions.bounds, name)
@@ -116,10 +145,11 @@ class Barrier:
             ClusterTasks(self._cluster, self._place, self._store, self._folder, partitions).settle(
                 given, names, linked, findings
             )
+        return partitions
 
     def _verified(
         self, given: DedupInput, columns: Sequence[tuple[str, int]], shares: int, rows: int, findings: DedupResult
-    ) -> None:
+    ) -> Partitions:
         """Make clusters of the candidates that are alike. columns: of bands. shares: into which a band is cut, at least."""
         parts = min(_JOINS, self._parts(rows * max(1, len(columns))))
         together = 1 if shares > 1 else -(-len(columns) // parts) or 1
@@ -129,8 +159,8 @@ class Barrier:
             for share in range(shares)
         ]
         if not groups:  # no sample has bands
-            return
-        partitions = Partitions.of(given, max(1, min(parts, rows // _TOGETHER, _READS // len(groups))))
+            return Partitions.of(given, 1, self._before)
+        partitions = Partitions.of(given, max(1, min(parts, rows // _TOGETHER, _READS // len(groups))), self._before)
         tasks = CandidateTasks(
             self._cluster, self._place, f"{self._folder}/joined", partitions, partial(self._runner, given.step)
         )
@@ -140,10 +170,14 @@ class Barrier:
                 given, found.names, found.linked, findings
             )
         findings.notes[:0] = [f"{given.step.where}: {given.step.name}: {note}" for note in found.notes]
+        return partitions
 
-    def _searched(self, given: DedupInput, rows: int, findings: DedupResult) -> None:
+    def _searched(self, given: DedupInput, rows: int, findings: DedupResult) -> Partitions:
         """Make clusters of the pairs that one task finds, for a matcher that joins no columns."""
-        partitions, names = Partitions.of(given, max(1, min(self._parts(rows), rows // _TOGETHER))), self._names(1)
+        partitions, names = (
+            Partitions.of(given, max(1, min(self._parts(rows), rows // _TOGETHER)), self._before),
+            self._names(1),
+        )
         params = json.dumps(dict(given.step.params), default=list)
         call = (self._place, list(given.files), given.operator.match, params, partitions.bounds, names[0])
         linked = [json.loads(answer) for answer in every(self._cluster, joins.matched, [call], self._options())]
@@ -151,6 +185,7 @@ class Barrier:
             ClusterTasks(self._cluster, self._place, self._store, self._folder, partitions).settle(
                 given, names, linked, findings
             )
+        return partitions
 
     def _units(self, given: DedupInput, shares: int, findings: DedupResult) -> None:
         sql, names = statement_of(given.operator, given.step.params), self._names(shares)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -56,8 +56,8 @@ class CandidateTasks:
         members = self._buckets(names, groups, states)
         if not any(members):
             return found
-        shingles = self._shingles(given, members)
-        known, answers = self._contents(shingles), list[str]()
+        shingles, keys = self._shingles(given, members), self._parts.files(given.files)
+        known, answers = self._contents(shingles, members, keys), list[str]()
         if not known:
             return found
         for number in range(ROUNDS + 1):
@@ -68,9 +68,25 @@ class CandidateTasks:
                 left = sum(map(int, self._run(candidates.left, [(at, own) for at, own in _some(shares)]).values()))
                 found.notes.append(left_over(left))
                 return found
-            carried = self._carried(number, shares, shingles)
-            answers, known = self._compared(number, given, carried, shingles, found), []
+            answers, known = [], []
+            for column, here, there in self._sides(shingles, keys):
+                carried = self._carried(number, shares, here, column)
+                answers += self._compared(number, given, carried, there, column, found)
         return found
+
+    def _sides(
+        self, shingles: Sequence[list[str]], keys: Sequence[list[str]]
+    ) -> Iterator[tuple[str, list[list[str]], list[list[str]]]]:
+        """Columns that compare pairs, with the files, by partition, of their samples and of their representatives."""
+        index = len(self._parts.before)
+        yield "shingles", list(shingles), list(shingles)
+        if index:
+            nothing: list[list[str]] = [[]]
+            yield (
+                "signature",
+                nothing * index + list(keys[index:]),
+                list(keys[:index]) + nothing * (self._count - index),
+            )
 
     def _buckets(self, names: Sequence[str], groups: Sequence[Group], states: Sequence[str]) -> list[list[Share]]:
         """Row groups of members by partition."""
@@ -85,7 +101,8 @@ class CandidateTasks:
     def _shingles(self, given: DedupInput, members: Sequence[Sequence[Share]]) -> list[list[str]]:
         """Files of shingles of the members, by partition."""
         folder = f"{self._folder}/compared"
-        found = self._run(candidates.wanted, [(at, own, folder) for at, own in _some(members)])
+        first = len(self._parts.before)
+        found = self._run(candidates.wanted, [(at, own, folder) for at, own in _some(members) if at >= first])
         wanted = {shard for answer in found.values() for shard in json.loads(answer)}
         shards = [_restricted(shard, folder) for shard in given.compare.shards() if shard.index in wanted]
         task = Task(folder, _BATCH, write=False, store=self._place[0])
@@ -94,12 +111,17 @@ class CandidateTasks:
             results = runner.run(shards, lambda _: task)
         finally:
             runner.close()
-        return self._parts.files([result.match_keys for result in results if result.match_keys])
+        files = self._parts.files([result.match_keys for result in results if result.match_keys])
+        return [[] if at < first else own for at, own in enumerate(files)]
 
-    def _contents(self, shingles: Sequence[Sequence[str]]) -> list[str]:
-        """Files with the contents of members."""
-        to = self._names("contents", self._count)
-        found = self._run(candidates.contents, [(at, list(own), to[at]) for at, own in enumerate(shingles) if own])
+    def _contents(
+        self, shingles: Sequence[Sequence[str]], members: Sequence[Sequence[Share]], keys: Sequence[Sequence[str]]
+    ) -> list[str]:
+        """Files with the contents of members, which the shingles of samples give, and the signatures of an index."""
+        to, index = self._names("contents", self._count), len(self._parts.before)
+        here = [(at, list(own), to[at]) for at, own in enumerate(shingles) if at >= index and own]
+        before = [(at, own, list(keys[at]), to[at]) for at, own in _some(members) if at < index]
+        found = self._run(candidates.contents, here) | self._run(candidates.remembered, before)
         return [to[at] for at in found]
 
     def _pairs(
@@ -115,11 +137,12 @@ class CandidateTasks:
         return [name for name, parts in zip(after, found, strict=True) if parts], shares_of(to, found, self._count)
 
     def _carried(
-        self, number: int, shares: Sequence[Sequence[Share]], shingles: Sequence[list[str]]
+        self, number: int, shares: Sequence[Sequence[Share]], files: Sequence[list[str]], column: str
     ) -> list[list[Share]]:
-        """Row groups of pairs with shingles, by partition of their representatives."""
-        to, bounds = self._names(f"carried_{number}", self._count), self._parts.bounds
-        found = self._run(candidates.carry, [(at, own, shingles[at], bounds, to[at]) for at, own in _some(shares)])
+        """Row groups of pairs with a column of their samples, by partition of their representatives."""
+        to, bounds = self._names(f"carried_{column}_{number}", self._count), self._parts.bounds
+        calls = [(at, own, files[at], column, bounds, to[at]) for at, own in _some(shares) if files[at]]
+        found = self._run(candidates.carry, calls)
         return shares_of([to[at] for at in found], [json.loads(answer) for answer in found.values()], self._count)
 
     def _compared(
@@ -127,16 +150,17 @@ class CandidateTasks:
         number: int,
         given: DedupInput,
         carried: Sequence[Sequence[Share]],
-        shingles: Sequence[list[str]],
+        files: Sequence[list[str]],
+        column: str,
         findings: Verified,
     ) -> list[str]:
         """Files with the pairs that are alike; `findings` gets their links."""
-        answers, to = (self._names(f"{kind}_{number}", self._count) for kind in ("answers", "alike"))
-        functions = to_json([f for f in given.compare.program().functions if f.name == "jaccard"])
-        more = functions, float(given.step.params["jaccard_threshold"]), self._parts.bounds
-        found = self._run(
-            candidates.compare, [(at, own, shingles[at], *more, answers[at], to[at]) for at, own in _some(carried)]
-        )
+        answers, to = (self._names(f"{kind}_{column}_{number}", self._count) for kind in ("answers", "alike"))
+        known = {f.name: f for f in (*given.operator.functions, *given.compare.program().functions)}
+        functions = to_json([known[candidates.FUNCTIONS[column]]])
+        more = column, functions, float(given.step.params["jaccard_threshold"]), self._parts.bounds
+        calls = [(at, own, files[at], *more, answers[at], to[at]) for at, own in _some(carried)]
+        found = self._run(candidates.compare, calls)
         findings.names += [to[at] for at in found]
         findings.linked += [json.loads(answer) for answer in found.values()]
         return [answers[at] for at in found]

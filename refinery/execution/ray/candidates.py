@@ -34,13 +34,17 @@ SELECT members._row, coalesce(computed.content, 0) AS content
 FROM (SELECT DISTINCT _row FROM buckets) AS members LEFT JOIN computed USING (_row)
 """
 _CARRIED = """
-SELECT pairs._row, pairs.via, pairs.how, computed.shingles
-FROM (SELECT _row, via, min(how) AS how FROM pairs GROUP BY ALL) AS pairs JOIN computed USING (_row)
+SELECT pairs._row, pairs.via, pairs.how, computed.{column}
+FROM (SELECT _row, via, min(how) AS how FROM pairs WHERE via {side} 0 GROUP BY ALL) AS pairs JOIN computed USING (_row)
 """
 _COMPARED = """
-SELECT pairs._row, pairs.via, pairs.how, jaccard(pairs.shingles, other.shingles) AS jaccard
+SELECT pairs._row, pairs.via, pairs.how, {function}(pairs.{column}, other.{column}) AS jaccard
 FROM pairs JOIN other ON other._row = pairs.via
 """
+_REMEMBERED = "SELECT _row, md5_number_lower(signature) AS content FROM computed SEMI JOIN members USING (_row)"
+
+# Functions that compare samples of this run by their shingles, and with samples of an index by signatures.
+FUNCTIONS = {"shingles": "jaccard", "signature": "estimate_jaccard"}
 
 
 def buckets(
@@ -98,6 +102,15 @@ def contents(place: Place, shingles: Sequence[str], to: str) -> str:
     return str(count)
 
 
+def remembered(place: Place, shares: Sequence[Share], keys: Sequence[str], to: str) -> str:
+    """Write a number for each member of a partition of an index that its signature gives; returns their number."""
+    with work(place) as (store, folder), _computed(place, folder, _files(store, keys, ["signature"], folder)) as found:
+        with found.relation("members", pa.table({"_row": pc.unique(read_groups(store, shares)["_row"])})):
+            count = found.write(_REMEMBERED, str(folder / "contents.parquet"))
+        store.publish(folder / "contents.parquet", to)
+    return str(count)
+
+
 def pairs(
     place: Place, state: str, contents: Sequence[str], answers: Sequence[str], bounds: str, after: str, to: str
 ) -> str:
@@ -133,13 +146,17 @@ def left(place: Place, shares: Sequence[Share]) -> str:
         return str(len(pc.unique(read_groups(store, shares)["_row"])))
 
 
-def carry(place: Place, shares: Sequence[Share], shingles: Sequence[str], bounds: str, to: str) -> str:
-    """Write the pairs of a partition with the shingles of `_row`, by partitions of `via`, which are returned as JSON."""
+def carry(place: Place, shares: Sequence[Share], files: Sequence[str], column: str, bounds: str, to: str) -> str:
+    """Write the pairs of a partition with a column of `_row`, by partitions of `via`, which are returned as JSON.
+
+    files: with the column, named by shards. column: `shingles` for pairs of this run, `signature` for pairs with an index.
+    """
     with work(place) as (store, folder):
         found = read_groups(store, shares)
-        files = _files(store, _of_shards(shingles, found["_row"]), ["shingles"], folder)
-        with _computed(place, folder, files) as keys, keys.relation("pairs", found):
-            carried = keys.con.sql(_CARRIED).to_arrow_table()
+        own = _files(store, _of_shards(files, found["_row"]), [column], folder)
+        sql = _CARRIED.format(column=column, side="<" if column == "signature" else ">=")
+        with _computed(place, folder, own) as keys, keys.relation("pairs", found):
+            carried = keys.con.sql(sql).to_arrow_table()
         parts = write_groups(carried, "via", json.loads(bounds), folder / "carried.parquet")
         store.publish(folder / "carried.parquet", to)
     return json.dumps(parts)
@@ -148,7 +165,8 @@ def carry(place: Place, shares: Sequence[Share], shingles: Sequence[str], bounds
 def compare(
     place: Place,
     shares: Sequence[Share],
-    shingles: Sequence[str],
+    files: Sequence[str],
+    column: str,
     functions: str,
     threshold: float,
     bounds: str,
@@ -157,17 +175,19 @@ def compare(
 ) -> str:
     """Compare the pairs of a partition of `via`; write those that are alike, and their links, by partitions of samples.
 
-    functions: for SQL, as JSON. Returns the partitions that have links, as JSON.
+    files, column: as of `carry`, of `via`. functions: for SQL, as JSON. Returns the partitions that have links, as JSON.
     """
     with work(place) as (store, folder):
         vias = pa.concat_tables(_one_by_one(store, shares, ["via"]))["via"]
-        files, found = _files(store, _of_shards(shingles, vias), ["shingles"], folder), list[Pairs]()
-        with _computed(place, folder, files) as keys, register(keys.con, from_json(functions)).kept():
+        names = files if column == "signature" else _of_shards(files, vias)
+        own, found = _files(store, names, [column], folder), list[Pairs]()
+        sql = _COMPARED.format(column=column, function=FUNCTIONS[column])
+        with _computed(place, folder, own) as keys, register(keys.con, from_json(functions)).kept():
             with keys.relation("wanted", pa.table({"_row": ints(np.unique(numbers(vias)))})):
                 keys.run("CREATE TABLE other AS SELECT * FROM computed SEMI JOIN wanted USING (_row)")
             for table in _one_by_one(store, shares):
                 with keys.relation("pairs", table):
-                    found.append(_alike(keys.con.sql(_COMPARED).to_arrow_table(), threshold))
+                    found.append(_alike(keys.con.sql(sql).to_arrow_table(), threshold))
         alike = pa.table(
             {name: ints(np.concatenate([getattr(pairs, name) for pairs in found])) for name in ("row", "via")}
         )
@@ -180,8 +200,9 @@ def compare(
 def _alike(compared: pa.Table, threshold: float) -> Pairs:
     """Pairs that are alike."""
     row, via, how = (numbers(compared[name]) for name in ("_row", "via", "how"))
-    jaccard = compared["jaccard"].to_numpy()
+    jaccard = compared["jaccard"].to_numpy().copy()
     same = jaccard >= threshold
+    jaccard[via < 0] = np.nan  # an estimate is no true similarity
     return Pairs(row[same], via[same], how[same].astype(np.int32), jaccard[same])
 
 
