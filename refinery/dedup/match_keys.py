@@ -37,7 +37,7 @@ class MatchKeys:
     """The relation `marks`: match keys of samples by `_row`, the sample's number (see workers.match_keys).
 
     form: of the match keys; without it there is no relation `compared`. before: SQL for the match keys of samples that precede all others. folders: read and
-    written besides those of `files`.
+    written besides those of `files`. where: condition for the samples to take.
     """
 
     def __init__(
@@ -47,6 +47,7 @@ class MatchKeys:
         room: SqlLimits,
         before: str | None = None,
         folders: Sequence[str | Path] = (),
+        where: str = "true",
     ) -> None:
         self._threads = room.threads
         self.con = connect([*map(os.path.dirname, files), *folders], room.threads, room.memory, room.folder)
@@ -54,7 +55,7 @@ class MatchKeys:
         source = f"SELECT * FROM read_parquet({lit(list(files))}, union_by_name = true)"
         if before:
             source = f"{before} UNION ALL BY NAME {source}"
-        self.run(f"CREATE VIEW marks AS {source}")
+        self.run(f"CREATE VIEW marks AS SELECT * FROM ({source}) WHERE {where}")
         self.columns = [name for name, *_ in self.con.execute("DESCRIBE marks").fetchall()]
         self.small = False
         if form:

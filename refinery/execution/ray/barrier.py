@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from refinery.common.connections import connect
 from refinery.compiler.program import Program
@@ -18,12 +18,13 @@ from refinery.compiler.templates import lit
 from refinery.dedup.barrier import DedupInput, DedupResult, find_duplicates, settle_units
 from refinery.dedup.index import open_index
 from refinery.dedup.units import statement_of
-from refinery.execution.ray import joins
+from refinery.execution.ray import environment, joins, searches
 from refinery.execution.ray.candidate_tasks import CandidateTasks
 from refinery.execution.ray.cluster_tasks import ClusterTasks, Partitions
 from refinery.execution.ray.connection import ClusterConnection
 from refinery.execution.ray.index_tasks import IndexTasks, Pieces
 from refinery.execution.ray.map import every
+from refinery.operators import local_modules
 from refinery.storage.store import Store
 from refinery.workers.runner import Runner
 
@@ -35,6 +36,8 @@ _WORTH = 100_000
 # Least rows of match keys in each partition of samples. Most tasks that join samples, and most of their row groups together: each
 # partition reads its own of every such task.
 _TOGETHER, _JOINS, _READS = 100_000, 1024, 1 << 18
+# Most bytes of match keys among which a task searches.
+_BYTES = 1 << 30
 
 
 class Barrier:
@@ -59,9 +62,9 @@ class Barrier:
     def find(self, given: DedupInput) -> DedupResult:
         """Find the samples or units to remove, see `find_duplicates`; files of match keys have their names in the store.
 
-        The driver alone does the work for a matcher of the user's, and for an index whose match keys have other types.
+        The driver alone does the work for a matcher of the user's that compares texts, and for an index whose match keys have other types.
         """
-        if not given.files or not self._joins(given):
+        if not given.files or self._needs_driver(given):
             return self._by_driver(given)
         started = time.perf_counter()
         findings = DedupResult(given.step.index)
@@ -110,18 +113,15 @@ class Barrier:
         if params.get("verify"):
             found = matcher.candidate_columns(seen["columns"], params) or []
             return self._verified(given, found, shares, rows, findings)
-        return self._searched(given, rows, findings)
+        return self._searched(given, seen, findings)
 
     def _parts(self, rows: int) -> int:
         """Number of parts into which work over `rows` rows is cut."""
         return max(1, min(self._cluster.cores() * 2, rows // _WORTH))
 
-    def _joins(self, given: DedupInput) -> bool:
-        """Return whether tasks can join the match keys."""
-        operator, params = given.operator, given.step.params
-        if operator.matcher.takes_units or operator.sample_matcher.equal_columns([], params) is not None:
-            return True
-        return operator.matcher_path is None
+    def _needs_driver(self, given: DedupInput) -> bool:
+        """Return whether a matcher of the user's compares texts, by a program that runs where the driver is."""
+        return given.operator.matcher_path is not None and bool(given.operator.compare)
 
     def _samples(
         self, given: DedupInput, columns: Sequence[tuple[str, int]], shares: int, rows: int, findings: DedupResult
@@ -172,20 +172,39 @@ class Barrier:
         findings.notes[:0] = [f"{given.step.where}: {given.step.name}: {note}" for note in found.notes]
         return partitions
 
-    def _searched(self, given: DedupInput, rows: int, findings: DedupResult) -> Partitions:
-        """Make clusters of the pairs that one task finds, for a matcher that joins no columns."""
-        partitions, names = (
-            Partitions.of(given, max(1, min(self._parts(rows), rows // _TOGETHER)), self._before),
-            self._names(1),
-        )
-        params = json.dumps(dict(given.step.params), default=list)
-        call = (self._place, list(given.files), given.operator.match, params, partitions.bounds, names[0])
-        linked = [json.loads(answer) for answer in every(self._cluster, joins.matched, [call], self._options())]
+    def _searched(self, given: DedupInput, seen: Any, findings: DedupResult) -> Partitions:
+        """Make clusters of the pairs that the matcher's own code finds, in one task or by shares of its columns' values."""
+        rows, matcher, params = seen["rows"], given.operator.sample_matcher, given.step.params
+        columns_of = getattr(matcher, "candidate_columns", None)  # matchers of users may lack it
+        columns = columns_of(seen["columns"], params) if columns_of is not None and self._parts(rows) > 1 else None
+        groups: Sequence[tuple[str, int, int] | None] = self._shares(columns or [], seen) or [None]
+        parts = min(_JOINS, self._parts(rows * len(groups)))
+        partitions = Partitions.of(given, max(1, min(parts, rows // _TOGETHER, _READS // len(groups))), self._before)
+        names, bounds = self._names(len(groups)), partitions.bounds
+        matching = json.dumps(vars(_search(given)), default=list)
+        calls = []
+        for group, name in zip(groups, names, strict=True):
+            read = _read(seen["columns"], [one for one, _ in columns or []], group)
+            calls.append((self._place, list(given.files), matching, read, group, bounds, name))
+        label = f"{given.step.name}: matches"
+        found = [json.loads(answer) for answer in every(self._cluster, searches.search, calls, self._options(), label)]
+        kinds = {kind for one in found for kind in one["kinds"]}
+        if kinds:
+            matcher.require(kinds)
+        linked = [one["parts"] for one in found]
         if any(linked):
             ClusterTasks(self._cluster, self._place, self._store, self._folder, partitions).settle(
                 given, names, linked, findings
             )
+        notes = [note for one in found for note in one["notes"]]
+        findings.notes[:0] = [f"{given.step.where}: {given.step.name}: {note}" for note in notes]
         return partitions
+
+    def _shares(self, columns: Sequence[tuple[str, int]], seen: Any) -> list[tuple[str, int, int]]:
+        """Column, share and number of shares of each task. A share has at most _BYTES, and cores have a task each."""
+        wave = min(self._cluster.cores(), self._parts(seen["rows"] * max(1, len(columns))))
+        shares = max(-(-seen["bytes"] // _BYTES), wave // max(1, len(columns)), 1)
+        return [(column, share, shares) for column, _ in columns for share in range(shares)]
 
     def _units(self, given: DedupInput, shares: int, findings: DedupResult) -> None:
         sql, names = statement_of(given.operator, given.step.params), self._names(shares)
@@ -214,3 +233,17 @@ class Barrier:
 def _batched(items: Sequence[Item], most: int) -> Iterator[Sequence[Item]]:
     """Items in order, at most `most` at a time."""
     return (items[start : start + most] for start in range(0, len(items), most))
+
+
+def _search(given: DedupInput) -> searches.Search:
+    """The matcher of a step for tasks, which require the same files of a user's matcher."""
+    path = given.operator.matcher_path
+    files = [str(path), *map(str, local_modules(path).values())] if path is not None else []
+    around = environment.described((), (), cast(Any, None), files)  # without steps, no library is asked
+    return searches.Search(given.operator.match, str(path or ""), dict(given.step.params), around)
+
+
+def _read(names: Sequence[str], columns: Sequence[str], group: tuple[str, int, int] | None) -> list[str]:
+    """Stored columns that a search reads: all but the orders of samples, and the columns of candidates that other tasks join."""
+    others = set(columns) - {group[0]} if group is not None else set()
+    return [name for name in names if name not in others and not name.startswith("order_")]

@@ -57,11 +57,8 @@ def buckets(
     columns = ["_row", *(f"band_{band}" for band in bands)]
     with work(place) as (store, folder):
         files = [local(store, name, columns, folder) for name in names]
-        with MatchKeys(files, [], limits(place), folders=[folder]) as keys:
-            if shares > 1:
-                keys.run("ALTER VIEW marks RENAME TO everything")
-                where = f"hash(band_{bands[0]}) % {shares} = {share}"
-                keys.run(f"CREATE VIEW marks AS SELECT * FROM everything WHERE {where}")
+        where = f"hash(band_{bands[0]}) % {shares} = {share}" if shares > 1 else "true"
+        with MatchKeys(files, [], limits(place), folders=[folder], where=where) as keys:
             candidates.buckets(keys, bands)
             keys.write("SELECT * FROM buckets", str(folder / "buckets.parquet"))
             members = keys.con.sql("SELECT DISTINCT _row FROM buckets").to_arrow_table()

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, cast
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -21,10 +20,8 @@ from refinery.common.connections import connect
 from refinery.compiler.deduplicators import sql_of
 from refinery.compiler.templates import ident, lit
 from refinery.dedup.linked import links
-from refinery.dedup.match_keys import MatchKeys, SqlLimits
-from refinery.dedup.matchers import MATCHERS
 from refinery.dedup.matchers.equal import same_key
-from refinery.dedup.matchers.model import Pairs, SampleMatcher
+from refinery.dedup.matchers.model import Pairs
 from refinery.dedup.row_groups import write_groups
 from refinery.execution.ray.task_files import Place as Place
 from refinery.execution.ray.task_files import local as _local
@@ -34,13 +31,14 @@ from refinery.storage.open import open_store
 
 
 def look(place: Place, names: Sequence[str]) -> str:
-    """Columns and number of rows of some files of match keys, as JSON."""
-    store, columns, rows = open_store(place[0]), list[str](), 0
+    """Columns, number of rows and bytes of some files of match keys, as JSON."""
+    store, columns, rows, size = open_store(place[0]), list[str](), 0, 0
     for name in names:
         with opened(store, name) as file:
             columns += [column for column in file.schema_arrow.names if column not in columns]
             rows += file.metadata.num_rows
-    return json.dumps({"columns": columns, "rows": rows})
+            size += sum(file.metadata.row_group(group).total_byte_size for group in range(file.num_row_groups))
+    return json.dumps({"columns": columns, "rows": rows, "bytes": size})
 
 
 def equal(
@@ -70,24 +68,6 @@ def equal(
         return target
 
     _joined(place, names, wanted, "true", " UNION ALL ".join(pairs), to, linked)
-    return json.dumps(parts)
-
-
-def matched(place: Place, names: Sequence[str], match: str, params: str, bounds: str, to: str) -> str:
-    """Write the links of samples that a shipped matcher of samples matches, without comparing their texts.
-
-    match: name of the matcher. params: of the step, as JSON. The rest is as in `equal`.
-    """
-    url, memory, spill = place
-    store, matcher = open_store(url), cast(SampleMatcher, MATCHERS[match])
-    form = [column.name for column in matcher.columns if column.compared]
-    with TemporaryDirectory(dir=store.scratch()) as folder:
-        files = [_local(store, name, ["_row", *form], Path(folder)) for name in names]
-        with MatchKeys(files, matcher.columns, SqlLimits(1, memory, spill), folders=[folder]) as keys:
-            found = links(matcher.pairs(keys, json.loads(params), cast(Any, None), []))
-        target = Path(folder) / "linked.parquet"
-        parts = write_groups(found, "_row", json.loads(bounds), target)
-        store.publish(target, to)
     return json.dumps(parts)
 
 
