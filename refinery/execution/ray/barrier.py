@@ -110,7 +110,7 @@ class Barrier:
         columns = matcher.equal_columns(seen["columns"], params)
         if columns is not None:
             return self._samples(given, columns, shares, rows, findings)
-        if params.get("verify"):
+        if params.get("verify") and given.operator.matcher_path is None:
             found = matcher.candidate_columns(seen["columns"], params) or []
             return self._verified(given, found, shares, rows, findings)
         return self._searched(given, seen, findings)
@@ -153,6 +153,7 @@ class Barrier:
         """Make clusters of the candidates that are alike. columns: of bands. shares: into which a band is cut, at least."""
         parts = min(_JOINS, self._parts(rows * max(1, len(columns))))
         together = 1 if shares > 1 else -(-len(columns) // parts) or 1
+        shares = max(shares, min(parts, self._cluster.cores()) // max(1, len(columns)))
         groups = [
             ([band for _, band in group], share, shares)
             for group in _batched(columns, together)

@@ -56,6 +56,9 @@ def test_a_matcher_of_a_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by
     path = folder / "matchers" / "window.py"
     path.write_text(path.read_text("utf-8").replace('by="key"', f'by="{by}"'), "utf-8")
     assert f'by="{by}"' in path.read_text("utf-8")
+    header = folder / "deduplicators" / "recrawl_deduplicator.sql"
+    own = "  verify: {type: bool, default: true, doc: A parameter of its own.}\n  window:"
+    header.write_text(header.read_text("utf-8").replace("  window:", own), "utf-8")
     write_lines(tmp_path / "in.jsonl", recrawls.SAMPLES)
     steps: list[Any] = [{"recrawl_deduplicator": {**recrawls.STEP["recrawl_deduplicator"], "index": None}}]
     keys = {"shard_size": 120, "np": 1, "operators": [str(folder)]}
