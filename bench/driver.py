@@ -35,7 +35,7 @@ from refinery.dedup.index import extending, open_index
 from refinery.dedup.match_keys import SqlLimits
 from refinery.dedup.matchers.hyperplanes import bands
 from refinery.dedup.verify import Comparison
-from refinery.execution.ray import barrier, candidate_tasks, candidates, cluster_tasks, index_tasks
+from refinery.execution.ray import barrier, candidate_tasks, candidates, cluster_tasks, index_tasks, search_tasks
 from refinery.io.model import Shard, Source
 from refinery.kernels.core.arrow import ints
 from refinery.operators import Library
@@ -176,7 +176,7 @@ def _input(kind: str, folder: Path, samples: int) -> DedupInput:
 
 @contextmanager
 def _tasks(tasks: Elsewhere) -> Iterator[None]:
-    for module in (barrier, candidate_tasks, cluster_tasks, index_tasks):
+    for module in (barrier, candidate_tasks, cluster_tasks, index_tasks, search_tasks):
         module.every = tasks  # type: ignore[attr-defined]
     yield
     tasks.pool.shutdown()

@@ -1,4 +1,4 @@
-"""The backend of a Ray cluster: shards and the joins of match keys are tasks, the driver does everything else."""
+"""The backend of a Ray cluster: shards, deduplicators, tables and parts of the export are tasks, which the driver hands out."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from refinery.common.connections import connect
 from refinery.compiler.program import Program
@@ -18,13 +18,13 @@ from refinery.compiler.templates import lit
 from refinery.dedup.barrier import DedupInput, DedupResult, find_duplicates, settle_units
 from refinery.dedup.index import open_index
 from refinery.dedup.units import statement_of
-from refinery.execution.ray import environment, joins, searches
+from refinery.execution.ray import joins
 from refinery.execution.ray.candidate_tasks import CandidateTasks
-from refinery.execution.ray.cluster_tasks import ClusterTasks, Partitions
+from refinery.execution.ray.cluster_tasks import ClusterTasks, FoundLinks, Partitions
 from refinery.execution.ray.connection import ClusterConnection
 from refinery.execution.ray.index_tasks import IndexTasks, Pieces
 from refinery.execution.ray.map import every
-from refinery.operators import local_modules
+from refinery.execution.ray.search_tasks import SearchTasks
 from refinery.storage.store import Store
 from refinery.workers.runner import Runner
 
@@ -165,12 +165,7 @@ class Barrier:
         tasks = CandidateTasks(
             self._cluster, self._place, f"{self._folder}/joined", partitions, partial(self._runner, given.step)
         )
-        found = tasks.verified(given, given.files, groups)
-        if any(found.linked):
-            ClusterTasks(self._cluster, self._place, self._store, self._folder, partitions).settle(
-                given, found.names, found.linked, findings
-            )
-        findings.notes[:0] = [f"{given.step.where}: {given.step.name}: {note}" for note in found.notes]
+        self._settle(given, partitions, tasks.verified(given, given.files, groups), findings)
         return partitions
 
     def _searched(self, given: DedupInput, seen: Any, findings: DedupResult) -> Partitions:
@@ -178,34 +173,22 @@ class Barrier:
         rows, matcher, params = seen["rows"], given.operator.sample_matcher, given.step.params
         columns_of = getattr(matcher, "candidate_columns", None)  # matchers of users may lack it
         columns = columns_of(seen["columns"], params) if columns_of is not None and self._parts(rows) > 1 else None
-        groups: Sequence[tuple[str, int, int] | None] = self._shares(columns or [], seen) or [None]
-        parts = min(_JOINS, self._parts(rows * len(groups)))
-        partitions = Partitions.of(given, max(1, min(parts, rows // _TOGETHER, _READS // len(groups))), self._before)
-        names, bounds = self._names(len(groups)), partitions.bounds
-        matching = json.dumps(vars(_search(given)), default=list)
-        calls = []
-        for group, name in zip(groups, names, strict=True):
-            read = _read(seen["columns"], [one for one, _ in columns or []], group)
-            calls.append((self._place, list(given.files), matching, read, group, bounds, name))
-        label = f"{given.step.name}: matches"
-        found = [json.loads(answer) for answer in every(self._cluster, searches.search, calls, self._options(), label)]
-        kinds = {kind for one in found for kind in one["kinds"]}
-        if kinds:
-            matcher.require(kinds)
-        linked = [one["parts"] for one in found]
-        if any(linked):
-            ClusterTasks(self._cluster, self._place, self._store, self._folder, partitions).settle(
-                given, names, linked, findings
-            )
-        notes = [note for one in found for note in one["notes"]]
-        findings.notes[:0] = [f"{given.step.where}: {given.step.name}: {note}" for note in notes]
+        names = [name for name, _ in columns or []]
+        tasks = SearchTasks(self._cluster, self._place, f"{self._folder}/joined", _BYTES, given, seen)
+        parts = min(_JOINS, self._parts(rows * max(1, len(names))))
+        among = tasks.shares(names, min(parts, self._cluster.cores()))
+        most = max(1, min(parts, rows // _TOGETHER, _READS // max(1, len(among))))
+        partitions = Partitions.of(given, most, self._before)
+        self._settle(given, partitions, tasks.links(among, partitions), findings)
         return partitions
 
-    def _shares(self, columns: Sequence[tuple[str, int]], seen: Any) -> list[tuple[str, int, int]]:
-        """Column, share and number of shares of each task. A share has at most _BYTES, and cores have a task each."""
-        wave = min(self._cluster.cores(), self._parts(seen["rows"] * max(1, len(columns))))
-        shares = max(-(-seen["bytes"] // _BYTES), wave // max(1, len(columns)), 1)
-        return [(column, share, shares) for column, _ in columns for share in range(shares)]
+    def _settle(self, given: DedupInput, partitions: Partitions, found: FoundLinks, findings: DedupResult) -> None:
+        """Record the samples to remove because of links, and notes."""
+        if any(found.linked):
+            ClusterTasks(self._cluster, self._place, self._store, self._folder, partitions).settle(
+                given, found.names, found.linked, findings
+            )
+        findings.notes[:0] = [f"{given.step.where}: {given.step.name}: {note}" for note in found.notes]
 
     def _units(self, given: DedupInput, shares: int, findings: DedupResult) -> None:
         sql, names = statement_of(given.operator, given.step.params), self._names(shares)
@@ -234,17 +217,3 @@ class Barrier:
 def _batched(items: Sequence[Item], most: int) -> Iterator[Sequence[Item]]:
     """Items in order, at most `most` at a time."""
     return (items[start : start + most] for start in range(0, len(items), most))
-
-
-def _search(given: DedupInput) -> searches.Search:
-    """The matcher of a step for tasks, which require the same files of a user's matcher."""
-    path = given.operator.matcher_path
-    files = [str(path), *map(str, local_modules(path).values())] if path is not None else []
-    around = environment.described((), (), cast(Any, None), files)  # without steps, no library is asked
-    return searches.Search(given.operator.match, str(path or ""), dict(given.step.params), around)
-
-
-def _read(names: Sequence[str], columns: Sequence[str], group: tuple[str, int, int] | None) -> list[str]:
-    """Stored columns that a search reads: all but the orders of samples, and the columns of candidates that other tasks join."""
-    others = set(columns) - {group[0]} if group is not None else set()
-    return [name for name in names if name not in others and not name.startswith("order_")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from refinery.compiler.program import Program
@@ -12,7 +12,7 @@ from refinery.dedup.barrier import DedupInput
 from refinery.dedup.matchers.candidates import ROUNDS, left_over
 from refinery.dedup.row_groups import Share, shares_of
 from refinery.execution.ray import candidates
-from refinery.execution.ray.cluster_tasks import Partitions
+from refinery.execution.ray.cluster_tasks import FoundLinks, Partitions
 from refinery.execution.ray.connection import ClusterConnection
 from refinery.execution.ray.map import every
 from refinery.execution.ray.task_files import Place
@@ -25,15 +25,6 @@ from refinery.workers.tasks import Task
 Group = tuple[Sequence[int], int, int]
 
 _BATCH = 16 << 20
-
-
-@dataclass
-class Verified:
-    """Files of links, the partitions that each of them has, and notes."""
-
-    names: list[str] = field(default_factory=list)
-    linked: list[list[int]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
 
 
 class CandidateTasks:
@@ -50,9 +41,9 @@ class CandidateTasks:
         self._cluster, self._place, self._folder = cluster, place, folder
         self._parts, self._count, self._runner = partitions, len(partitions), runner
 
-    def verified(self, given: DedupInput, names: Sequence[str], groups: Sequence[Group]) -> Verified:
+    def verified(self, given: DedupInput, names: Sequence[str], groups: Sequence[Group]) -> FoundLinks:
         """Links of samples that share a band and are alike; see `matchers.candidates.verified`. names: of match keys."""
-        found, states = Verified(), self._names("buckets", len(groups))
+        found, states = FoundLinks(), self._names("buckets", len(groups))
         members = self._buckets(names, groups, states)
         if not any(members):
             return found
@@ -152,7 +143,7 @@ class CandidateTasks:
         carried: Sequence[Sequence[Share]],
         files: Sequence[list[str]],
         column: str,
-        findings: Verified,
+        findings: FoundLinks,
     ) -> list[str]:
         """Files with the pairs that are alike; `findings` gets their links."""
         answers, to = (self._names(f"{kind}_{column}_{number}", self._count) for kind in ("answers", "alike"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,15 @@ class Partitions:
         for name, at in zip(names, of_file.tolist(), strict=True):
             own[at].append(name)
         return [*pieces, *own]
+
+
+@dataclass
+class FoundLinks:
+    """Files of links, the partitions that each of them has, and notes."""
+
+    names: list[str] = field(default_factory=list)
+    linked: list[list[int]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 class ClusterTasks:

@@ -14,7 +14,7 @@ import pytest
 from refinery.compiler.program import Program
 from refinery.dedup.barrier import DedupInput, DedupResult
 from refinery.execution.local_backend import LocalBackend
-from refinery.execution.ray import barrier, candidate_tasks, cluster_tasks, index_tasks
+from refinery.execution.ray import barrier, candidate_tasks, cluster_tasks, index_tasks, search_tasks
 from refinery.execution.stage_tasks import folder_of
 from refinery.io.model import Shard
 from refinery.results.stage_result import StageResult
@@ -65,7 +65,7 @@ def tasks_in_process(patch: pytest.MonkeyPatch, twice: bool = False, size: int =
     def refused(given: DedupInput) -> DedupResult:
         raise AssertionError("the driver has done the work")
 
-    for module in (barrier, candidate_tasks, cluster_tasks, index_tasks):
+    for module in (barrier, candidate_tasks, cluster_tasks, index_tasks, search_tasks):
         patch.setattr(module, "every", every)
     patch.setattr(barrier, "find_duplicates", refused)
     patch.setattr(barrier, "_WORTH", size)

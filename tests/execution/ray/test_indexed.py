@@ -10,13 +10,16 @@ from typing import Any
 import duckdb
 import pytest
 
+import refinery
 from refinery.api import Run
 from refinery.dedup.index import place_of
 from refinery.execution.ray import barrier, remembered
+from refinery.storage.open import open_store
 from tests.dedup.test_options import FAMILIES, MINHASH
 from tests.execution.ray.in_process import tasks_in_process
 from tests.execution.ray.runs import assert_same, exported, in_partitions, local, on_ray, samples
-from tests.runs import content, rows, texts, write_lines
+from tests.runs import content, rows, settings, texts, write_lines
+from tests.s3 import make_bucket
 
 FEW = {**MINHASH, "num_permutations": 6, "num_bands": 6}
 STEPS: dict[str, dict[str, Any]] = {
@@ -65,6 +68,45 @@ def test_three_runs_with_one_index(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert exported(found[0]) == exported(found[1])
     assert calls["remember"] > 0 and rows(found[0], "duplicates", "count(kept_in_index) > 1") == [(True,)]
     assert remembered_rows(tmp_path / "one" / "index") == remembered_rows(tmp_path / "tasks" / "index") != []
+
+
+def test_at_urls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither the run folder nor the index is a folder of a machine, for either run."""
+    [(name, params)] = STEPS["verified"].items()
+    given = texts([*FAMILIES[:24], *FAMILIES[:24:3], *FAMILIES[6:30]])
+    found: dict[str, list[Any]] = {}
+    for where in ("one", "tasks"):
+        url = f"memory://at-urls-{where}"
+        for run, part in enumerate((given[:28], given[28:])):
+            write_lines(tmp_path / "in.jsonl", part)
+            keys = {"work_dir": f"{url}/run-{run}", "export_path": tmp_path / where / str(run) / "out.jsonl"}
+            steps = [{name: {**params, "index": f"{url}/seen"}}]
+            with monkeypatch.context() as patched:
+                calls = tasks_in_process(patched, size=3) if where == "tasks" else {}
+                last = refinery.run(settings(tmp_path, steps, np=1, shard_size=2_500, **keys))
+        columns = "_row, kept, via, matched, estimated_jaccard, jaccard, kept_in_index IS NULL"
+        found[where] = [exported(last), rows(last, "duplicates", columns)]
+    assert found["one"] == found["tasks"] and any(not here for *_, here in found["one"][1])
+    assert calls["remember"] > 0 and not [one for one in open_store(f"{url}/run-1").names() if "/joined/" in one]
+
+
+@pytest.mark.long
+def test_on_a_cluster_at_urls(driver: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_partitions(monkeypatch)
+    monkeypatch.setattr(barrier, "find_duplicates", lambda given: 1 / 0)
+    minhash: dict[str, Any] = {"jaccard_threshold": 0.6, "hash": "fast", "verify": True}
+    url, found = make_bucket("indexed"), []
+    for where, index in (("one", str(tmp_path / "index")), ("tasks", f"{url}/seen")):
+        for run, given in enumerate((samples(150), samples(300)[100:])):
+            write_lines(tmp_path / "in.jsonl", given)
+            step = {"document_minhash_deduplicator": {**minhash, "index": index}}
+            keys = {"shard_size": 20_000, "np": 2}
+            if where == "one":
+                last = local(tmp_path, [step], f"one-{run}", **keys)
+            else:
+                last = on_ray(tmp_path, [step], f"tasks-{run}", work_dir=f"{url}/run-{run}", **keys)
+        found.append(rows(last, "duplicates", "_row, kept, via, matched, jaccard, kept_in_index IS NULL"))
+    assert found[0] == found[1] and any(not here for *_, here in found[0])
 
 
 def test_pieces_of_an_index(tmp_path: Path) -> None:

@@ -27,7 +27,9 @@ def by_tasks(folder: Path, patch: pytest.MonkeyPatch, steps: list[Any], size: in
         return local(folder, steps, "tasks", **keys), calls
 
 
-@pytest.mark.parametrize(("size", "most"), [(20, 2_000), pytest.param(10_000, 1 << 30, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("size", "most"), [(20, 2_000), *(pytest.param(size, 1 << 30, marks=pytest.mark.long) for size in (20, 10_000))]
+)
 def test_embeddings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, most: int) -> None:
     monkeypatch.setattr(barrier, "_BYTES", most)
     write_lines(tmp_path / "in.jsonl", samples(150))
@@ -37,7 +39,7 @@ def test_embeddings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, 
     assert rows(one, "duplicates", "count(*) > 50, count(DISTINCT matched) > 20") == [(True, True)]
     assert_same(one, other)
     assert one.warnings == other.warnings
-    assert calls["search"] > 8 if size == 20 else calls["search"] == 1
+    assert calls["search"] == (1 if size > 20 else 4 if most > 2_000 else calls["scatter"] and calls["search"])
 
 
 def test_embeddings_of_other_lengths_are_found_in_any_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
