@@ -16,7 +16,8 @@ from refinery.dedup import index as indexes
 from refinery.dedup import limits, units
 from refinery.dedup.clusters import Clusters, cluster
 from refinery.dedup.match_keys import MatchKeys, SqlLimits
-from refinery.dedup.matchers.model import Pairs, ShingleComparison
+from refinery.dedup.matchers.model import Pairs
+from refinery.dedup.verify import Comparison
 from refinery.io.model import RemovedIn
 from refinery.kernels.core.arrow import ints
 from refinery.operators import Operator
@@ -77,7 +78,7 @@ class DedupInput:
     first_rows: Sequence[int]
     folder: Path
     room: SqlLimits
-    compare: ShingleComparison
+    compare: Comparison
     run: str = ""
 
 

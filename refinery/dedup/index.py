@@ -166,15 +166,24 @@ def _contents(operator: Operator, params: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+def stored_files(index: Index) -> list[tuple[str, str, int]]:
+    """The index' files of match keys in order: the URL of their store, their name in it, what is added to their numbers."""
+    names = [item["file"] for item in index.generations]
+    return [(index.place.key, name, shift) for name, shift in zip(names, _shifts(len(names)), strict=True)]
+
+
+def _shifts(generations: int) -> list[int]:
+    return [(number - generations) << _GENERATION_BITS for number in range(generations)]
+
+
 def view_of(index: Index) -> str | None:
     """SQL for the index' match keys under their numbers; None if there are none."""
     if not index.generations:
         return None
     with _read(f"index {index.place.name}"):
         files = index.files()
-    shift = " ".join(
-        f"WHEN {lit(name)} THEN {(number - len(files)) << _GENERATION_BITS}" for number, name in enumerate(files)
-    )
+    shifts = zip(files, _shifts(len(files)), strict=True)
+    shift = " ".join(f"WHEN {lit(name)} THEN {added}" for name, added in shifts)
     return (
         f"SELECT * EXCLUDE (filename) REPLACE (CAST(CASE filename {shift} END + _row AS BIGINT) AS _row) "
         f"FROM read_parquet({lit(files)}, union_by_name = true, filename = true)"

@@ -17,7 +17,7 @@ class IndexPlace(ABC):
     """A folder, or a URL. Raises OSError, and OutputError if another run extends the index."""
 
     name: str  # as the user wrote it
-    key: str  # identifies the place, whatever its name
+    key: str  # identifies the place, whatever its name: the URL of a store with its files
     folder: Path  # on this machine; DuckDB reads the match keys from it
 
     @abstractmethod

@@ -21,14 +21,15 @@ from refinery.kernels.core.arrow import ints, numbers
 
 
 def links(found: Iterable[Pairs]) -> pa.Table:
-    """Links of one table of pairs: `_row` (ascending), `root`, `via`, `how`."""
+    """Links of one table of pairs: `_row` (ascending), `root`, `via`, `how`; `jaccard` if a pair has it."""
     components, evidence = kernels.dedup.unionfind.Components(), Evidence()
     for pairs in found:
         components.add(pairs.row, pairs.via)
         evidence.add_both(pairs)
     row, root = components.labels()
-    via, how, _ = evidence.of(row)
-    return pa.table({"_row": ints(row), "root": ints(root), "via": ints(via), "how": ints(how)})
+    via, how, jaccard = evidence.of(row)
+    table = pa.table({"_row": ints(row), "root": ints(root), "via": ints(via), "how": ints(how)})
+    return table if np.isnan(jaccard).all() else table.append_column("jaccard", ints(jaccard))
 
 
 def gathered(table: pa.Table) -> tuple[pa.Table, pa.Table]:
@@ -42,6 +43,8 @@ def gathered(table: pa.Table) -> tuple[pa.Table, pa.Table]:
     apart = every != root
     equal = distinct(every[apart], root[apart])
     found = pa.table({"_row": ints(row[first]), "root": ints(least), "via": ints(via[first]), "how": ints(how[first])})
+    if "jaccard" in table.column_names:
+        found = found.append_column("jaccard", table["jaccard"].take(ints(order[first])).fill_null(np.nan))
     return found, pa.table({"a": ints(equal[0]), "b": ints(equal[1])})
 
 

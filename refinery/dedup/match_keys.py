@@ -36,8 +36,8 @@ class SqlLimits:
 class MatchKeys:
     """The relation `marks`: match keys of samples by `_row`, the sample's number (see workers.match_keys).
 
-    form: of the match keys. before: SQL for the match keys of samples that precede all others. folders: read and
-    written besides those of `files`.
+    form: of the match keys; without it there is no relation `compared`. before: SQL for the match keys of samples that precede all others. folders: read and
+    written besides those of `files`. where: condition for the samples to take.
     """
 
     def __init__(
@@ -47,6 +47,7 @@ class MatchKeys:
         room: SqlLimits,
         before: str | None = None,
         folders: Sequence[str | Path] = (),
+        where: str = "true",
     ) -> None:
         self._threads = room.threads
         self.con = connect([*map(os.path.dirname, files), *folders], room.threads, room.memory, room.folder)
@@ -54,9 +55,11 @@ class MatchKeys:
         source = f"SELECT * FROM read_parquet({lit(list(files))}, union_by_name = true)"
         if before:
             source = f"{before} UNION ALL BY NAME {source}"
-        self.run(f"CREATE VIEW marks AS {source}")
+        self.run(f"CREATE VIEW marks AS SELECT * FROM ({source}) WHERE {where}")
         self.columns = [name for name, *_ in self.con.execute("DESCRIBE marks").fetchall()]
-        self._compared(form)
+        self.small = False
+        if form:
+            self._compared(form)
 
     def _compared(self, form: Sequence[MatchColumn]) -> None:
         """Create the relation `compared`: the match keys without columns that only describe pairs; in memory if it is small.

@@ -10,6 +10,8 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +23,9 @@ from refinery.storage.store import Store
 _WORD, _MARK = 8, 16
 # Requests to object storage at once.
 _REQUESTS = 32
+
+# A file in the store, and the number of a part.
+Share = tuple[str, int]
 
 # The first row of each part of a table that is in the order of its parts, and the number of its rows.
 Cuts = np.ndarray
@@ -95,6 +100,21 @@ def each_part(store: Store, names: Sequence[str], first: int, end: int = -1) -> 
         return
     with ThreadPoolExecutor(_REQUESTS) as pool:
         yield from pool.map(read, names)
+
+
+def read_shares(store: Store, shares: Sequence[Share]) -> pa.Table:
+    """The rows of some parts, in the order of the shares, of which there is at least one; none of them is empty."""
+    found = [read_parts(store, [name for name, _ in run], part) for part, run in groupby(shares, itemgetter(1))]
+    return pa.concat_tables([table for table in found if table is not None], promote_options="permissive")
+
+
+def shares_of(names: Sequence[str], parts: Sequence[Sequence[int]], count: int) -> list[list[Share]]:
+    """For each of `count` parts, its shares of some files. parts: those with rows, of each file, from `write_groups`."""
+    found: list[list[Share]] = [[] for _ in range(count)]
+    for name, own in zip(names, parts, strict=True):
+        for part in own:
+            found[part].append((name, part))
+    return found
 
 
 def _numbers(store: Store, name: str, first: int, count: int) -> list[int]:

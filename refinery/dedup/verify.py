@@ -33,7 +33,10 @@ _CONTENTS = f"SELECT wanted.n, {CONTENT} AS content FROM wanted JOIN computed US
 
 
 class Comparison:
-    """Compares samples of the shards after a stage, with the program that computes their shingles."""
+    """Compares samples of the shards after a stage, with the program that computes their shingles.
+
+    program: compiled when it is needed. shards: as the stage has left them.
+    """
 
     def __init__(
         self,
@@ -43,7 +46,8 @@ class Comparison:
         folder: str,
         room: SqlLimits,
     ):
-        self._program, self._shards, self._store, self._folder, self._room = program, shards, store, folder, room
+        self.program, self.shards = program, shards
+        self._store, self._folder, self._room = store, folder, room
         self._known = np.zeros(0, np.int64)
         self._files: list[str] = []
 
@@ -55,7 +59,7 @@ class Comparison:
         if not self._files:
             return result
         with self._shingles() as con:
-            functions = register(con, [f for f in self._program().functions if f.name == "jaccard"])
+            functions = register(con, [f for f in self.program().functions if f.name == "jaccard"])
             con.register("pairs", pa.table({"n": np.flatnonzero(here), "a": a[here], "b": b[here]}))
             with functions.kept():
                 found = con.sql(_PAIRS).to_arrow_table()
@@ -91,11 +95,11 @@ class Comparison:
         of_shard = wanted >> SHARD_BITS
         jobs = []
         task = Task(folder, 16 << 20, last=True, write=False, store=self._store.url)
-        for shard in self._shards():
+        for shard in self.shards():
             numbers = wanted[of_shard == shard.index] & ((1 << SHARD_BITS) - 1)
             if len(numbers):
                 jobs.append(_job(_restricted(shard, numbers), task))
-        with WorkerThreads(self._program(), self._room.threads, self._room.memory, self._room.folder) as pool:
+        with WorkerThreads(self.program(), self._room.threads, self._room.memory, self._room.folder) as pool:
             self._files += [str(self._store.fetch(result.match_keys)) for result in pool.map(jobs) if result.match_keys]
         self._known = np.union1d(self._known, wanted)
 

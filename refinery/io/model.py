@@ -95,7 +95,7 @@ class Part:
     Between stages no sample is listed: `picked` is None, and `workers.worker.fetched` finds the samples where the shard
     runs. rows: name in the store of the numbers and lines that the last stage has left. of_file: of those in the file, where
     numbers and line_numbers are None. removed: numbers in the shard that the deduplicator after it has removed, ascending;
-    None where they are in a file, see `removed_in`. only: numbers to read in place of the remaining ones.
+    None where they are in a file, see `removed_in`. only: numbers to read in place of the remaining ones. only_in: name in the store of a numpy file with such numbers.
     """
 
     source: Source | None
@@ -108,6 +108,7 @@ class Part:
     removed: np.ndarray | None = None
     removed_in: RemovedIn | None = None
     only: np.ndarray | None = None
+    only_in: str = ""
 
 
 @dataclass(frozen=True)

@@ -263,7 +263,9 @@ def _found(part: Part, store: Store) -> Part:
     """The part with the samples that stages have left; see Part."""
     if part.picked is not None:
         return part
-    if part.only is None:
+    if part.only_in:
+        stays = np.load(store.fetch(part.only_in))
+    elif part.only is None:
         left, _ = np.load(store.fetch(part.rows))
         stays = left[~np.isin(left, _removed(part, store), assume_unique=True)]
     else:

@@ -13,10 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import refinery
-from refinery.dedup.matchers.cosine import _Search, exact_cosines
+from refinery import kernels
+from refinery.dedup.matchers.cosine import _Search
 from refinery.dedup.matchers.hyperplanes import bands, recall
 from refinery.errors import OperatorError
 from refinery.inspect.why.query import RowHistories
+from refinery.kernels.dedup.cosines import squares
 from refinery.kernels.dedup.unionfind import components
 from tests.examples import share_of
 from tests.runs import content, exported, refine, rows
@@ -31,6 +33,38 @@ def vectors(count: int, size: int, seed: int, spread: float = 0.15) -> np.ndarra
     found = found + spread * generator.standard_normal(found.shape) * generator.random((count, 1))
     found[::7] = found[0]
     return (found * generator.uniform(0.1, 9, (count, 1))).astype(np.float32)
+
+
+def exact_cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Cosines of pairs of vectors, each sum in the order of the numbers."""
+    product, left, right = (np.zeros(len(a), np.float64) for _ in range(3))
+    for x, y in zip(a.T.astype(np.float64), b.T.astype(np.float64), strict=True):
+        product += x * y
+        left += x * x
+        right += y * y
+    return product / np.sqrt(left * right)
+
+
+@pytest.mark.parametrize("size", [1, 2, 17, 256])
+def test_cosines_of_a_kernel_have_the_bits_of_the_formula(size: int) -> None:
+    found = vectors(200, size, size)
+    one, other = np.random.default_rng(size).integers(0, 200, (2, 1000))
+    expected = exact_cosines(found[one], found[other])
+    assert (kernels.dedup.cosines.cosines(found, squares(found), one, other) == expected).all()
+
+
+def test_pairs_do_not_depend_on_other_values_of_a_band() -> None:
+    """Shares of the values of a band have the pairs of the whole band, with vectors of their own samples alone."""
+    found, values = vectors(300, 8, 3), np.sort(np.random.default_rng(4).integers(0, 5, 300)).astype(np.uint64)
+
+    def pairs(chosen: np.ndarray) -> set[tuple[int, int, int]]:
+        search = _Search(chosen, found[chosen], 0.8)
+        every = [*search.copies(), *search.band(values[chosen], np.arange(len(chosen)))]
+        return {row for each in every for row in zip(*map(np.ndarray.tolist, each[:3]), strict=True)}
+
+    found[::7] = found[values.searchsorted(values[::7])]  # copies are equal in every band
+    apart = [pairs(np.flatnonzero(values == value)) for value in range(5)]
+    assert set.union(*apart) == pairs(np.arange(300)) and all(len(each) > 5 for each in apart)
 
 
 def groups(pairs: Iterable[tuple[np.ndarray, np.ndarray]], count: int) -> np.ndarray:

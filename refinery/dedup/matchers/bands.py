@@ -64,6 +64,10 @@ class BandMatcher(SampleDefaults):
         """The columns of bands, which machines of a cluster can join; None if candidates are verified."""
         return None if params.get("verify") else _columns(names)
 
+    def candidate_columns(self, names: Sequence[str], params: Mapping[str, Any]) -> list[tuple[str, int]] | None:
+        """The columns of bands."""
+        return _columns(names)
+
     def script(self, params: Mapping[str, Any]) -> MatchScript:
         """Statements of the script that find pairs."""
         values = {"threshold": float(params.get("jaccard_threshold") or 0), "rounds": ROUNDS, "content": CONTENT}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,7 +31,8 @@ class QueryMatcher(SampleDefaults):
     part. query: SQL over `marks` (`_row` and these columns) for given parameters, with the columns `_row`, `via` and
     `how`, an integer; of several matches of a sample the least `how` explains it. Pairs must not depend on the order in
     which rows are read. match: SQL that shows a match. meaning: of a match, for plans. only_compares: parameters that
-    change pairs, but no column.
+    change pairs, but no column. by: a column in which matched samples are always equal, if there is one: tasks of a cluster
+    then run the query over shares of its values.
     """
 
     columns: tuple[MatchColumn, ...]
@@ -41,6 +42,7 @@ class QueryMatcher(SampleDefaults):
     only_compares: frozenset[str] = frozenset()
     measured: tuple[str, str] | None = None
     params: Mapping[str, dict[str, Any]] = field(default_factory=lambda: SURVIVOR_PARAMS)
+    by: str = ""
 
     def described(self, operator: Any, params: Mapping[str, Any]) -> list[str]:
         """Lines of a plan."""
@@ -55,11 +57,22 @@ class QueryMatcher(SampleDefaults):
         self, keys: KeyRelations, params: Mapping[str, Any], compare: ShingleComparison, notes: list[str]
     ) -> Iterator[Pairs]:
         """Pairs that the query gives."""
+        return self._found(keys, params)
+
+    def _found(self, keys: KeyRelations, params: Mapping[str, Any]) -> Iterator[Pairs]:
         import numpy as np
 
         for batch in keys.batches(keys.sql(self._query(params))):
             row, via, how = (kernels.core.arrow.numbers(batch.column(name)) for name in ("_row", "via", "how"))
             yield Pairs(row, via, how, np.full(len(row), np.nan))
+
+    def candidate_columns(self, names: Sequence[str], params: Mapping[str, Any]) -> list[tuple[str, int]] | None:
+        """The column in which matched samples are equal; None without one."""
+        return [(self.by, 0)] if self.by else None
+
+    def pairs_among(self, keys: KeyRelations, column: str, params: Mapping[str, Any]) -> Iterator[Pairs]:
+        """Pairs that the query gives."""
+        return self._found(keys, params)
 
     def script(self, params: Mapping[str, Any]) -> MatchScript:
         """Statements of the script that find pairs."""

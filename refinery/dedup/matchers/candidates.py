@@ -34,9 +34,13 @@ def verified(
 
     if not bands:  # no sample has bands
         return
-    _open_buckets(keys, len(bands), compare)
+    buckets(keys, range(len(bands)))
+    rows, content = remembered_contents(keys)
+    here = rows >= 0
+    content[here] = compare.contents(rows[here])
+    place(keys, rows, content)
     for _ in range(ROUNDS):
-        found = keys.con.sql(keys.sql(_REPRESENTATIVES)).to_arrow_table()
+        found = representatives(keys)
         if not found.num_rows:
             break
         row, via, how = (found[name].to_numpy() for name in ("_row", "via", "matched"))
@@ -46,36 +50,55 @@ def verified(
         same[remembered] = _estimated(keys, row[remembered], via[remembered]) >= threshold
         yield Pairs(row[same], via[same], how[same].astype(np.int32), jaccard[same])
         with keys.relation("answered", _table(_row=row[same], via=via[same])):
-            keys.run(keys.sql(SetQuery("still_open")))
+            close(keys)
     [(left,)] = keys.rows(f"SELECT count(DISTINCT _row) FROM ({keys.sql(_REPRESENTATIVES)})")
     if left:
-        notes.append(
-            f"verify has compared {left} samples with {ROUNDS} unlike members of each of their groups, and not with "
-            "the rest"
-        )
+        notes.append(left_over(left))
     keys.run("DROP TABLE open")
 
 
-def _open_buckets(keys: KeyRelations, bands: int, compare: ShingleComparison) -> None:
-    """Create the relation `open`: members of buckets (`band`, `key`, `_row`) and their `place`.
+def left_over(samples: int) -> str:
+    """A note on the number of samples that are left after the last round."""
+    return f"verify has compared {samples} samples with {ROUNDS} unlike members of each of their groups, and not with the rest"
+
+
+def buckets(keys: KeyRelations, bands: Sequence[int]) -> None:
+    """Create the relation `buckets`: samples (`band`, `key`, `_row`) that share one of some bands with others."""
+    for first in range(0, len(bands), _AT_ONCE):
+        some = list(bands[first : first + _AT_ONCE])
+        found = keys.sql(SetQuery("buckets", values={"bands": some}))
+        keys.run(f"INSERT INTO buckets {found}" if first else f"CREATE OR REPLACE TEMP TABLE buckets AS {found}")
+
+
+def remembered_contents(keys: KeyRelations) -> tuple[np.ndarray, np.ndarray]:
+    """Members of buckets, and a number for each that the signature of a sample of an index gives; 0 for others."""
+    members = keys.con.sql(keys.sql(SetQuery("members"))).to_arrow_table()
+    rows, content = (members[name].to_numpy().copy() for name in ("_row", "content"))
+    return rows, content
+
+
+def place(keys: KeyRelations, rows: np.ndarray, content: np.ndarray) -> None:
+    """Replace `buckets` by the relation `open`: members of buckets (`band`, `key`, `_row`) and their `place`.
 
     The member with the least place represents its bucket. Samples of an index come first, then samples ordered by
-    content. Samples of equal content are alike in any order.
+    content. Samples of equal content are alike in any order. rows: the members. content: a number for each.
     """
     import numpy as np
 
-    for first in range(0, bands, _AT_ONCE):
-        some = list(range(first, min(first + _AT_ONCE, bands)))
-        buckets = keys.sql(SetQuery("buckets", values={"bands": some}))
-        keys.run(f"INSERT INTO buckets {buckets}" if first else f"CREATE OR REPLACE TEMP TABLE buckets AS {buckets}")
-    members = keys.con.sql(keys.sql(SetQuery("members"))).to_arrow_table()
-    rows, content = (members[name].to_numpy().copy() for name in ("_row", "content"))
-    here = rows >= 0
-    content[here] = compare.contents(rows[here])
-    order = np.lexsort((rows, content, here))
+    order = np.lexsort((rows, content, rows >= 0))
     with keys.relation("places", _table(_row=rows[order], place=np.arange(len(rows)))):
         keys.run("CREATE OR REPLACE TEMP TABLE open AS SELECT * FROM buckets JOIN places USING (_row)")
     keys.run("DROP TABLE buckets")
+
+
+def representatives(keys: KeyRelations) -> Any:
+    """Pairs (`_row`, `via`, `matched`) to compare next: members of `open` with the representatives of their buckets."""
+    return keys.con.sql(keys.sql(_REPRESENTATIVES)).to_arrow_table()
+
+
+def close(keys: KeyRelations) -> None:
+    """Leave in `open` the members that no representative was like. `answered` has the pairs that are alike."""
+    keys.run(keys.sql(SetQuery("still_open")))
 
 
 def _estimated(keys: KeyRelations, a: np.ndarray, b: np.ndarray) -> np.ndarray:

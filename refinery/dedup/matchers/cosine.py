@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from refinery import kernels
@@ -27,10 +27,11 @@ _BANDS = MatchColumn("bands", form="columns", each="band", number=True)
 _STEPS = 1_000_000
 # Cosines that one product of matrices computes; its error is far below the margin.
 _AT_ONCE, _MARGIN = 1 << 22, 1e-3
-# Members of a bucket from which products of matrices are worth their calls; pairs of smaller ones that are gathered.
-_FEW, _PAIRS = 64, 1 << 14
+# Members of a bucket from which products of matrices are worth their calls.
+_FEW = 64
 _BUCKETS = "SELECT {band} AS key, _row FROM compared QUALIFY count(*) OVER (PARTITION BY {band}) > 1 ORDER BY key, _row"
 _VECTORS = "SELECT _row, embedding FROM marks ORDER BY _row"
+_OF_MEMBERS = "SELECT _row, embedding FROM marks SEMI JOIN members USING (_row) ORDER BY _row"
 _SCRIPT = f"""
 CREATE OR REPLACE TEMP TABLE pairs AS
 WITH banded AS (SELECT _row, unnest(bands) AS key, generate_subscripts(bands, 1) AS band FROM marks),
@@ -52,8 +53,8 @@ FROM compared WHERE cosine >= {{threshold}}
 class CosineMatcher(SampleDefaults):
     """Samples match when the cosine of their embeddings is at least `cosine_threshold`.
 
-    Samples with an equal band are candidates, and every candidate is verified. Pairs that connect what is connected
-    already are left out.
+    Samples with an equal band are candidates, and every candidate is verified. Pairs that connect what other pairs of the band
+    connect are left out. So the pairs of a group of equal values depend on no other group.
     """
 
     columns: tuple[MatchColumn, ...] = (_BANDS, MatchColumn("embedding", compared=False))
@@ -83,16 +84,40 @@ class CosineMatcher(SampleDefaults):
         """Verified pairs, as many as it takes to connect all that are alike."""
         import numpy as np
 
-        rows, vectors = _vectors(keys)
+        rows, vectors = _vectors(keys, _VECTORS)
         if not len(rows):
             notes.append("no sample has an embedding")
             return
         search = _Search(rows, vectors, float(params["cosine_threshold"]))
         yield from search.copies()
-        for band in range(sum(map(_BANDS.holds, keys.columns))):
-            found = keys.con.sql(_BUCKETS.format(band=f"band_{band}")).to_arrow_table()
-            values, members = (kernels.core.arrow.numbers(found[name]) for name in ("key", "_row"))
+        for name, _ in self.candidate_columns(keys.columns, params):
+            values, members = _members(keys, name)
             yield from search.band(values, np.searchsorted(rows, members))
+
+    def candidate_columns(self, names: Sequence[str], params: Mapping[str, Any]) -> list[tuple[str, int]]:
+        """The columns of bands."""
+        return [(f"band_{band}", band) for band in range(sum(map(_BANDS.holds, names)))]
+
+    def pairs_among(self, keys: KeyRelations, column: str, params: Mapping[str, Any]) -> Iterator[Pairs]:
+        """Verified pairs of samples that are equal in a band; only the vectors of such samples are read."""
+        import numpy as np
+        import pyarrow as pa
+
+        values, members = _members(keys, column)
+        with keys.relation("members", pa.table({"_row": members})):
+            rows, vectors = _vectors(keys, _OF_MEMBERS)
+        if len(rows):
+            search = _Search(rows, vectors, float(params["cosine_threshold"]))
+            yield from search.copies()
+            yield from search.band(values, np.searchsorted(rows, members))
+
+    def kinds(self, keys: KeyRelations) -> list[Any]:
+        """Lengths of the embeddings."""
+        return [size for (size,) in keys.rows("SELECT DISTINCT len(embedding) FROM marks")]
+
+    def require(self, kinds: Collection[Any]) -> None:
+        """Check that all embeddings have one length."""
+        _require_one(kinds)
 
     def script(self, params: Mapping[str, Any]) -> MatchScript:
         """Statements of the script that find pairs."""
@@ -101,19 +126,31 @@ class CosineMatcher(SampleDefaults):
         )
 
 
-def _vectors(keys: KeyRelations) -> tuple[np.ndarray, np.ndarray]:
+def _require_one(sizes: Collection[int]) -> None:
+    """Raise OperatorError unless all embeddings have one length."""
+    if len(sizes) > 1:
+        found = " and ".join(map(str, sorted(sizes)[:3]))
+        raise OperatorError(f"embeddings have {found} numbers; they must come from one model")
+
+
+def _members(keys: KeyRelations, column: str) -> tuple[np.ndarray, np.ndarray]:
+    """Values of a band that several samples have, ascending, and these samples."""
+    found = keys.con.sql(_BUCKETS.format(band=column)).to_arrow_table()
+    values, members = (kernels.core.arrow.numbers(found[name]) for name in ("key", "_row"))
+    return values, members
+
+
+def _vectors(keys: KeyRelations, sql: str) -> tuple[np.ndarray, np.ndarray]:
     """Numbers of samples, ascending, and their embeddings (float32). Raises OperatorError for unequal lengths."""
     import numpy as np
 
     rows, parts, sizes = [], [], set()
-    for batch in keys.batches(_VECTORS):
+    for batch in keys.batches(sql):
         lists = batch.column("embedding")
         rows.append(kernels.core.arrow.numbers(batch.column("_row")).astype(np.int64))
         sizes |= set(lists.value_lengths().unique().to_pylist())
         parts.append(kernels.core.arrow.numbers(lists.flatten()).astype(np.float32))
-    if len(sizes) > 1:
-        found = " and ".join(map(str, sorted(sizes)[:3]))
-        raise OperatorError(f"embeddings have {found} numbers; they must come from one model")
+    _require_one(sizes)
     if not rows:
         return np.zeros(0, np.int64), np.zeros((0, 0), np.float32)
     return np.concatenate(rows), np.concatenate(parts).reshape(-1, *sizes)
@@ -126,9 +163,9 @@ class _Search:
         import numpy as np
 
         self._rows, self._vectors, self._threshold = rows, vectors, threshold
-        lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
-        self._units = (vectors / lengths[:, None]).astype(np.float32)
-        self._parents = np.arange(len(rows), dtype=np.int64)  # a forest of the samples that pairs connect
+        self._squares = kernels.dedup.cosines.squares(vectors)
+        self._units = (vectors / np.sqrt(self._squares)[:, None]).astype(np.float32)
+        self._parents = np.arange(len(rows), dtype=np.int64)  # a forest of the samples that pairs of a band connect
 
     def copies(self) -> Iterator[Pairs]:
         """Samples with the same numbers as an earlier one; later on, the first of them stands for all."""
@@ -147,6 +184,7 @@ class _Search:
         """Pairs among samples with equal values of a band. places: of samples, ascending within a value, which ascend too."""
         import numpy as np
 
+        self._parents = np.arange(len(self._rows), dtype=np.int64)
         alone = self._first[places] == places
         values, places = values[alone], places[alone]
         if not len(values):
@@ -160,7 +198,6 @@ class _Search:
 
     def _neighbours(self, values: np.ndarray, places: np.ndarray) -> Iterator[Pairs]:
         """Pairs in small buckets, all buckets together: samples at most _FEW apart that have the same value."""
-        import numpy as np
 
         for apart in range(1, _FEW):
             same = values[apart:] == values[:-apart]
@@ -168,14 +205,10 @@ class _Search:
                 return
             later, earlier = places[apart:][same], places[:-apart][same]
             left = self._roots(later) != self._roots(earlier)
-            later, earlier = later[left], earlier[left]
-            for at in range(0, len(later), _PAIRS):
-                a, b = later[at : at + _PAIRS], earlier[at : at + _PAIRS]
-                near = np.einsum("ij,ij->i", self._units[a], self._units[b]) >= self._threshold - _MARGIN
-                yield from self._verified(a[near], b[near])
+            yield from self._verified(later[left], earlier[left])
 
     def _verified(self, later: np.ndarray, earlier: np.ndarray) -> Iterator[Pairs]:
-        cosines = exact_cosines(self._vectors[later], self._vectors[earlier])
+        cosines = kernels.dedup.cosines.cosines(self._vectors, self._squares, later, earlier)
         alike = cosines >= self._threshold
         yield from self._joined(later[alike], earlier[alike], cosines[alike])
 
@@ -210,17 +243,3 @@ class _Search:
         kernels.dedup.unionfind.join(self._parents, later, earlier, new)
         how = np.rint((1 - cosines[new]) * _STEPS).astype(np.int32)
         yield Pairs(self._rows[later[new]], self._rows[earlier[new]], how, np.full(int(new.sum()), np.nan))
-
-
-def exact_cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Cosines of pairs of vectors; each sum runs in the order of the numbers, so it is the same on any machine."""
-    import numpy as np
-
-    if not len(a):
-        return np.zeros(0)
-    product, left, right = (np.zeros(len(a), np.float64) for _ in range(3))
-    for x, y in zip(a.T.astype(np.float64), b.T.astype(np.float64), strict=True):
-        product += x * y
-        left += x * x
-        right += y * y
-    return product / np.sqrt(left * right)

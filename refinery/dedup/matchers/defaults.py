@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from refinery.dedup.matchers.model import SharedShingles
+from refinery.dedup.matchers.model import KeyRelations, Pairs, SharedShingles
 from refinery.dedup.matchers.params import SURVIVOR_PARAMS
 
 
@@ -22,8 +22,23 @@ class SampleDefaults:
         return ""
 
     def equal_columns(self, names: Sequence[str], params: Mapping[str, Any]) -> list[tuple[str, int]] | None:
-        """None: the driver of a cluster finds the pairs."""
+        """None: matches are more than equal values."""
         return None
+
+    def candidate_columns(self, names: Sequence[str], params: Mapping[str, Any]) -> list[tuple[str, int]] | None:
+        """None: one process has to see all samples."""
+        return None
+
+    def pairs_among(self, keys: KeyRelations, column: str, params: Mapping[str, Any]) -> Iterator[Pairs]:
+        """Nothing, since there are no columns of candidates."""
+        return iter(())
+
+    def kinds(self, keys: KeyRelations) -> list[Any]:
+        """Nothing: all match keys can be compared."""
+        return []
+
+    def require(self, kinds: Collection[Any]) -> None:
+        """All match keys can be compared."""
 
     def shown(self, values: Mapping[str, Any]) -> str | None:
         """None: the table `duplicates` has the key, or it says nothing to a reader."""

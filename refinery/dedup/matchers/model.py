@@ -6,7 +6,7 @@ all samples, the texts and the functions are given to them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -177,8 +177,28 @@ class SampleMatcher(Matcher, Protocol):
     def equal_columns(self, names: Sequence[str], params: Mapping[str, Any]) -> list[tuple[str, int]] | None:
         """Columns of stored match keys in each of which equal samples match, with the number `how`.
 
-        Machines of a cluster join these columns separately; None if the driver has to find the pairs.
+        Machines of a cluster join these columns separately; None if equal values alone are no match.
         """
+
+    def candidate_columns(self, names: Sequence[str], params: Mapping[str, Any]) -> list[tuple[str, int]] | None:
+        """Columns of stored match keys, with their numbers: samples that match are equal in one of them, at least.
+
+        Machines of a cluster look for matches among samples of equal values; None if one process has to see all samples. A matcher
+        without this method is one that says None.
+        """
+
+    def pairs_among(self, keys: KeyRelations, column: str, params: Mapping[str, Any]) -> Iterator[Pairs]:
+        """Pairs among samples that are equal in one of the `candidate_columns`.
+
+        keys: of all samples with some values of the column, or with any. Pairs must not depend on samples with other values, and those
+        of all columns together, without regard to repetitions, are those of `pairs`.
+        """
+
+    def kinds(self, keys: KeyRelations) -> list[Any]:
+        """Kinds of match keys, as JSON values, for `require`."""
+
+    def require(self, kinds: Collection[Any]) -> None:
+        """Raise OperatorError if match keys of these kinds cannot be compared with each other."""
 
     def script(self, params: Mapping[str, Any]) -> MatchScript:
         """Statements of the script that find pairs."""

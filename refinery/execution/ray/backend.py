@@ -1,4 +1,4 @@
-"""The backend of a Ray cluster: shards and the joins of match keys are tasks, the driver does everything else."""
+"""The backend of a Ray cluster: shards, deduplicators, tables and parts of the export are tasks, which the driver hands out."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from refinery.compiler.program import Program
 from refinery.dedup.barrier import DedupInput, DedupResult
 from refinery.errors import OperatorError
 from refinery.execution.export_sink import ExportSink, NoExport
@@ -84,23 +85,31 @@ class RayBackend:
 
     def runner(self, stage: CompiledStage, shards: Sequence[Shard], pool: WorkerThreads) -> Runner:
         """Runner that runs shards as tasks of the cluster."""
+        names = list(dict.fromkeys(step.name for step in stage.all_steps)) or ["shards"]
+        return self._runs(stage.program, stage.all_steps, f"stage {stage.stage.number}: {', '.join(names)}")
+
+    def _runs(self, program: Program, steps: Sequence[Any], name: str) -> Runner:
+        """Runner of a program of some steps. name: of the tasks in Ray's dashboard."""
         recipe, library = self._prepared.recipe, self._prepared.library
-        steps = stage.all_steps
         wants = of_stage(steps, library.operators, self._each)
         readers = {source.reader for source in self._prepared.sources if source.reader}
-        around = described(stage.program.functions, steps, library, readers)
-        names = list(dict.fromkeys(step.name for step in steps)) or ["shards"]
-        options = recipe.row_timeout, self._spool, around, f"stage {stage.stage.number}: {', '.join(names)}"
+        around = described(program.functions, steps, library, readers)
+        options = recipe.row_timeout, self._spool, around, name
         places = ShardPlaces(self.cluster.ray.nodes(), recipe.work_dir, wants.cores, AHEAD)
         board = self._board.actor if self._board is not None else None
         retried = self._monitor.retried if self._monitor is not None else None
-        return RayRunner(self.cluster, stage.program, wants, self._memory, self.spill, *options, places, board, retried)
+        return RayRunner(self.cluster, program, wants, self._memory, self.spill, *options, places, board, retried)
 
     def find(self, given: DedupInput, done: StageResult) -> DedupResult:
         """Find duplicates with tasks, which read the files of match keys from the store."""
         files = [result.match_keys for result in done.results if result.match_keys]
         folder = folder_of(done.planned)
-        return Barrier(self.cluster, self._store, folder, self._memory, self.spill).find(replace(given, files=files))
+        barrier = Barrier(self.cluster, self._store, folder, self._memory, self.spill, self._shingles)
+        return barrier.find(replace(given, files=files))
+
+    def _shingles(self, step: Any, program: Program) -> Runner:
+        """Runner of the program that computes the shingles for a deduplicator."""
+        return self._runs(program, [step], f"{step.name}: shingles")
 
     def every(self, work: Callable[[str, str], str], shared: dict[str, Any], calls: Sequence[str]) -> list[str]:
         """Call a function with tasks; what they share is sent once."""

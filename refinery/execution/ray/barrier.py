@@ -7,19 +7,26 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 from refinery.common.connections import connect
+from refinery.compiler.program import Program
 from refinery.compiler.templates import lit
 from refinery.dedup.barrier import DedupInput, DedupResult, find_duplicates, settle_units
+from refinery.dedup.index import open_index
 from refinery.dedup.units import statement_of
 from refinery.execution.ray import joins
-from refinery.execution.ray.cluster_tasks import ClusterTasks, Partitions
+from refinery.execution.ray.candidate_tasks import CandidateTasks
+from refinery.execution.ray.cluster_tasks import ClusterTasks, FoundLinks, Partitions
 from refinery.execution.ray.connection import ClusterConnection
+from refinery.execution.ray.index_tasks import IndexTasks, Pieces
 from refinery.execution.ray.map import every
+from refinery.execution.ray.search_tasks import SearchTasks
 from refinery.storage.store import Store
+from refinery.workers.runner import Runner
 
 Item = TypeVar("Item")
 
@@ -28,57 +35,58 @@ _MOST = 20_000_000
 _WORTH = 100_000
 # Least rows of match keys in each partition of samples. Rows and files of a task that divides them. Files that one task looks at.
 _TOGETHER, _DIVIDED, _LOOKS = 100_000, 1_000_000, 500
+# Most bytes of match keys among which a task searches.
+_BYTES = 1 << 30
 
 
 class Barrier:
-    """Finds the samples or units to remove. folder: of the tasks' files in the store. memory: of each task's DuckDB."""
+    """Finds the samples or units to remove. folder: of the tasks' files in the store. memory: of each task's DuckDB.
 
-    def __init__(self, cluster: ClusterConnection, store: Store, folder: str, memory: str | None, spill: str) -> None:
-        self._cluster, self._store, self._folder = cluster, store, folder
+    runner: runs shards with a program, for a step of the recipe.
+    """
+
+    def __init__(
+        self,
+        cluster: ClusterConnection,
+        store: Store,
+        folder: str,
+        memory: str | None,
+        spill: str,
+        runner: Callable[[Any, Program], Runner],
+    ) -> None:
+        self._cluster, self._store, self._folder, self._runner = cluster, store, folder, runner
         self._place: joins.Place = (store.url, memory, spill)
+        self._before: Pieces = ()
 
     def find(self, given: DedupInput) -> DedupResult:
         """Find the samples or units to remove, see `find_duplicates`; files of match keys have their names in the store.
 
-        The driver alone does the work if the deduplicator uses an index, compares texts, or has a matcher of the user's.
+        The driver alone does the work for a matcher of the user's that compares texts, and for an index whose match keys have other types.
         """
-        params = given.step.params
-        if not given.files or params.get("index") or not self._joins(given):
-            return find_duplicates(replace(given, files=[str(self._store.fetch(name)) for name in given.files]))
+        if not given.files or self._needs_driver(given):
+            return self._by_driver(given)
         started = time.perf_counter()
         findings = DedupResult(given.step.index)
-        names, rows = self._look(given.files)
-        shares = -(-rows // _MOST)
         try:
             if given.operator.matcher.takes_units:
-                self._units(given, max(1, shares, self._parts(rows)), rows, findings)
-            else:
-                columns = given.operator.sample_matcher.equal_columns(names, params)
-                if columns is None:
-                    self._searched(given, rows, findings)
-                else:
-                    self._samples(given, columns, max(1, shares), rows, findings)
+                rows = self._look(given.files)["rows"]
+                self._units(given, max(1, -(-rows // _MOST), self._parts(rows)), rows, findings)
+            elif not self._of_samples(given, findings):
+                return self._by_driver(given)
         finally:
             self._store.remove(f"{self._folder}/joined/")
         findings.seconds = time.perf_counter() - started
         return findings
 
-    def _parts(self, rows: int) -> int:
-        """Number of parts into which work over `rows` rows is cut."""
-        return max(1, min(self._cluster.cores() * 2, rows // _WORTH))
+    def _by_driver(self, given: DedupInput) -> DedupResult:
+        return find_duplicates(replace(given, files=[str(self._store.fetch(name)) for name in given.files]))
 
-    def _joins(self, given: DedupInput) -> bool:
-        """Return whether tasks can join the match keys."""
-        operator, params = given.operator, given.step.params
-        if operator.matcher.takes_units or operator.sample_matcher.equal_columns([], params) is not None:
-            return True
-        return operator.matcher_path is None and not params.get("verify")
-
-    def _look(self, files: Sequence[str]) -> tuple[list[str], int]:
-        """Columns and number of rows of the match keys."""
+    def _look(self, files: Sequence[str]) -> dict[str, Any]:
+        """Columns, number of rows and bytes of the match keys."""
         calls = [(list(some),) for some in _batched(files, _LOOKS)]
         seen = [json.loads(answer) for answer in every(self._cluster, joins.look, calls, shared=(self._place,))]
-        return list(dict.fromkeys(name for one in seen for name in one["columns"])), sum(one["rows"] for one in seen)
+        columns = list(dict.fromkeys(name for one in seen for name in one["columns"]))
+        return {"columns": columns, **{name: sum(one[name] for one in seen) for name in ("rows", "bytes")}}
 
     def _divide(
         self, given: DedupInput, carried: Sequence[str], compared: Sequence[str], shares: int, rows: int
@@ -92,41 +100,107 @@ class Barrier:
         every(self._cluster, joins.divide, calls, self._options(), f"{given.step.name}: keys by shares", shared)
         return names
 
+    def _of_samples(self, given: DedupInput, findings: DedupResult) -> bool:
+        """Record the samples to remove, and the file for the index; False if tasks cannot compare with the index."""
+        params, own = given.step.params, given.files
+        named = params.get("index")
+        if named:
+            findings.index = open_index(named, given.step, given.operator, given.run)
+            tasks = IndexTasks(self._cluster, self._place, self._folder, self._cluster.cores() * 2, _TOGETHER)
+            pieces = tasks.pieces(findings.index, own)
+            if pieces is None:
+                return False
+            self._before = pieces
+            given = replace(given, files=[*(name for _, name in pieces), *own])
+        partitions = self._matched(given, findings)
+        if named:
+            tasks.extend(given, own, partitions, findings)
+        return True
+
+    def _matched(self, given: DedupInput, findings: DedupResult) -> Partitions:
+        """Record the samples to remove; returns the partitions of their files."""
+        seen, matcher, params = self._look(given.files), given.operator.sample_matcher, given.step.params
+        rows, shares = seen["rows"], max(1, -(-seen["rows"] // _MOST))
+        columns = matcher.equal_columns(seen["columns"], params)
+        if columns is not None:
+            return self._samples(given, columns, shares, rows, findings)
+        if params.get("verify") and given.operator.matcher_path is None:
+            found = matcher.candidate_columns(seen["columns"], params) or []
+            return self._verified(given, found, shares, rows, findings)
+        return self._searched(given, seen, findings)
+
+    def _parts(self, rows: int) -> int:
+        """Number of parts into which work over `rows` rows is cut."""
+        return max(1, min(self._cluster.cores() * 2, rows // _WORTH))
+
+    def _needs_driver(self, given: DedupInput) -> bool:
+        """Return whether a matcher of the user's compares texts, by a program that runs where the driver is."""
+        return given.operator.matcher_path is not None and bool(given.operator.compare)
+
     def _samples(
         self, given: DedupInput, columns: Sequence[tuple[str, int]], shares: int, rows: int, findings: DedupResult
-    ) -> None:
+    ) -> Partitions:
         if not columns:
-            return
+            return Partitions.of(given, 1, self._before)
         wave = max(1, min(self._parts(rows * len(columns)), self._cluster.cores()))
         together = 1 if shares > 1 else -(-len(columns) // wave)
         shares = max(shares, wave // len(columns))
         parts = [(at * shares + share, how) for at, (_, how) in enumerate(columns) for share in range(shares)]
         groups = list(_batched(parts, together))
-        partitions = Partitions.of(given, max(1, min(wave, rows // _TOGETHER)))
+        partitions = Partitions.of(given, max(1, min(wave, rows // _TOGETHER)), self._before)
         divided = self._divide(given, ["_row"], [name for name, _ in columns], shares, rows)
-        names = self._names(len(groups))
+        names = self._names(len(groups), "parts")
         calls = [(list(group), name) for group, name in zip(groups, names, strict=True)]
         shared = self._place, json.dumps(divided), partitions.bounds
         label = f"{given.step.name}: equal keys"
         linked = [int(answer) for answer in every(self._cluster, joins.equal, calls, self._options(), label, shared)]
-        if any(linked):
-            ClusterTasks(self._cluster, self._place, self._store, self._folder, partitions).settle(
-                given, names, linked, findings
-            )
+        self._settle(given, partitions, FoundLinks(names, linked), findings)
+        return partitions
 
-    def _searched(self, given: DedupInput, rows: int, findings: DedupResult) -> None:
-        """Make clusters of the pairs that one task finds, for a matcher that joins no columns."""
-        partitions, names = Partitions.of(given, max(1, min(self._parts(rows), rows // _TOGETHER))), self._names(1)
-        params = json.dumps(dict(given.step.params), default=list)
-        call = (self._place, list(given.files), given.operator.match, params, partitions.bounds, names[0])
-        linked = [json.loads(answer) for answer in every(self._cluster, joins.matched, [call], self._options())]
-        if any(linked):
+    def _verified(
+        self, given: DedupInput, columns: Sequence[tuple[str, int]], shares: int, rows: int, findings: DedupResult
+    ) -> Partitions:
+        """Make clusters of the candidates that are alike. columns: of bands. shares: into which a band is cut, at least."""
+        parts = self._parts(rows * max(1, len(columns)))
+        together = 1 if shares > 1 else -(-len(columns) // parts) or 1
+        shares = max(shares, min(parts, self._cluster.cores()) // max(1, len(columns)))
+        groups = [
+            ([band for _, band in group], share, shares)
+            for group in _batched(columns, together)
+            for share in range(shares)
+        ]
+        if not groups:  # no sample has bands
+            return Partitions.of(given, 1, self._before)
+        partitions = Partitions.of(given, max(1, min(parts, self._cluster.cores(), rows // _TOGETHER)), self._before)
+        tasks = CandidateTasks(
+            self._cluster, self._place, f"{self._folder}/joined", partitions, partial(self._runner, given.step)
+        )
+        self._settle(given, partitions, tasks.verified(given, given.files, groups), findings)
+        return partitions
+
+    def _searched(self, given: DedupInput, seen: Any, findings: DedupResult) -> Partitions:
+        """Make clusters of the pairs that the matcher's own code finds, in one task or by shares of its columns' values."""
+        rows, matcher, params = seen["rows"], given.operator.sample_matcher, given.step.params
+        columns_of = getattr(matcher, "candidate_columns", None)  # matchers of users may lack it
+        columns = columns_of(seen["columns"], params) if columns_of is not None and self._parts(rows) > 1 else None
+        names = [name for name, _ in columns or []]
+        tasks = SearchTasks(self._cluster, self._place, f"{self._folder}/joined", _BYTES, given, seen)
+        wave = min(self._parts(rows * max(1, len(names))), self._cluster.cores())
+        partitions = Partitions.of(given, max(1, min(wave, rows // _TOGETHER)), self._before)
+        among = tasks.shares(names, wave)
+        self._settle(given, partitions, tasks.links(among, partitions), findings)
+        return partitions
+
+    def _settle(self, given: DedupInput, partitions: Partitions, found: FoundLinks, findings: DedupResult) -> None:
+        """Record the samples to remove because of links, and notes."""
+        if any(found.linked):
             ClusterTasks(self._cluster, self._place, self._store, self._folder, partitions).settle(
-                given, names, linked, findings
+                given, found.names, found.linked, findings
             )
+        findings.notes[:0] = [f"{given.step.where}: {given.step.name}: {note}" for note in found.notes]
 
     def _units(self, given: DedupInput, shares: int, rows: int, findings: DedupResult) -> None:
-        sql, names = statement_of(given.operator, given.step.params), self._names(shares)
+        sql, names = statement_of(given.operator, given.step.params), self._names(shares, "parquet")
         divided = self._divide(given, ["_row", "unit"], ["key"], shares, rows)
         shared, label = (self._place, json.dumps(divided), sql), f"{given.step.name}: equal units"
         counts = every(self._cluster, joins.units, list(enumerate(names)), self._options(), label, shared)
@@ -143,8 +217,8 @@ class Barrier:
             select = f"SELECT * FROM read_parquet({lit(list(files))}) ORDER BY _row, unit"
             con.execute(f"COPY ({select}) TO {lit(target)} (FORMAT parquet, COMPRESSION zstd)").fetchall()
 
-    def _names(self, count: int) -> list[str]:
-        return [f"{self._folder}/joined/found_{number:05d}.parquet" for number in range(count)]
+    def _names(self, count: int, ending: str) -> list[str]:
+        return [f"{self._folder}/joined/found_{number:05d}.{ending}" for number in range(count)]
 
     def _options(self) -> dict[str, Any]:
         return {"num_cpus": 1}

@@ -95,7 +95,7 @@ def _with_keys(store: Store, table: pa.Table, keys: Sequence[str], without: tupl
     return table
 
 
-_LINK = ("root", "via", "how")
+_LINK = ("root", "via", "how", "jaccard")
 
 
 def settle(place: Place, names: str, statements: str, bounds: str, part: int, duplicates: str, members: str) -> str:
@@ -110,19 +110,28 @@ def settle(place: Place, names: str, statements: str, bounds: str, part: int, du
         if table is None:
             return json.dumps([0, 0])
         table = table.sort_by("_row")
-        row, root, via, how = (numbers(table[name]) for name in ("_row", *_LINK))
-        pq.write_table(table.drop_columns(list(_LINK)), folder / "keys.parquet", compression="none")
+        row, root, via, how, jaccard = _links(table)
+        keys_alone = table.select([name for name in table.column_names if name not in _LINK])
+        pq.write_table(keys_alone, folder / "keys.parquet", compression="none")
         gone, own = folder / "gone.parquet", folder / "members.parquet"
         with MatchKeys([str(folder / "keys.parquet")], [], limits) as keys:
             with register(keys.con, from_json(given["functions"])).kept():
                 kept = _survivors(keys, given["survivors"], row, root)
-                clusters = Clusters(row, root, kept, via, how, np.full(len(row), np.nan))
+                clusters = Clusters(row, root, kept, via, how, jaccard)
                 write_clusters(keys, clusters, given["duplicates"], gone, own)
         write_groups(pq.read_table(gone), "_row", at, folder / "by_row.parts")
         write_groups(pq.read_table(own), "kept", at, folder / "by_kept.parts")
         store.publish(folder / "by_row.parts", duplicates)
         store.publish(folder / "by_kept.parts", members)
     return json.dumps([len(row), int(clusters.sizes().max(initial=0))])
+
+
+def _links(table: pa.Table) -> tuple[np.ndarray, ...]:
+    """Columns of links: `_row`, `root`, `via`, `how`, and `jaccard`, which is NaN where no pair was compared."""
+    found = [numbers(table[name]) for name in ("_row", *_LINK[:-1])]
+    if "jaccard" in table.column_names:
+        return *found, numbers(table["jaccard"].fill_null(np.nan))
+    return *found, np.full(len(table), np.nan)
 
 
 def _survivors(keys: MatchKeys, sql: str, row: np.ndarray, root: np.ndarray) -> np.ndarray:

@@ -10,8 +10,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,13 +19,10 @@ from refinery.common.connections import connect
 from refinery.compiler.deduplicators import sql_of
 from refinery.compiler.templates import ident, lit
 from refinery.dedup.linked import links
-from refinery.dedup.match_keys import MatchKeys, SqlLimits
-from refinery.dedup.matchers import MATCHERS
 from refinery.dedup.matchers.equal import pairs_of, same_key
-from refinery.dedup.matchers.model import Pairs, SampleMatcher
+from refinery.dedup.matchers.model import Pairs
 from refinery.dedup.row_groups import Cuts, divided, read_parts, write_groups, write_parts
 from refinery.execution.ray.task_files import Place as Place
-from refinery.execution.ray.task_files import local as _local
 from refinery.execution.ray.task_files import opened as opened
 from refinery.execution.ray.task_files import work
 from refinery.kernels.core.arrow import numbers
@@ -35,13 +31,14 @@ from refinery.storage.store import Store
 
 
 def look(place: Place, names: Sequence[str]) -> str:
-    """Columns and number of rows of some files of match keys, as JSON."""
-    store, columns, rows = open_store(place[0]), list[str](), 0
+    """Columns, number of rows and bytes of some files of match keys, as JSON."""
+    store, columns, rows, size = open_store(place[0]), list[str](), 0, 0
     for name in names:
         with opened(store, name) as file:
             columns += [column for column in file.schema_arrow.names if column not in columns]
             rows += file.metadata.num_rows
-    return json.dumps({"columns": columns, "rows": rows})
+            size += sum(file.metadata.row_group(group).total_byte_size for group in range(file.num_row_groups))
+    return json.dumps({"columns": columns, "rows": rows, "bytes": size})
 
 
 def divide(
@@ -102,24 +99,6 @@ def _equal(place: Place, store: Store, names: Sequence[str], parts: Sequence[tup
             with _connected(place, compared=table) as con:
                 for batch in con.sql(sql_of(same_key("key"))).to_arrow_reader(1 << 20):
                     yield pairs_of(batch, how)
-
-
-def matched(place: Place, names: Sequence[str], match: str, params: str, bounds: str, to: str) -> str:
-    """Write the links of samples that a shipped matcher of samples matches, without comparing their texts.
-
-    match: name of the matcher. params: of the step, as JSON. The rest is as in `equal`.
-    """
-    url, memory, spill = place
-    store, matcher = open_store(url), cast(SampleMatcher, MATCHERS[match])
-    form = [column.name for column in matcher.columns if column.compared]
-    with TemporaryDirectory(dir=store.scratch()) as folder:
-        files = [_local(store, name, ["_row", *form], Path(folder)) for name in names]
-        with MatchKeys(files, matcher.columns, SqlLimits(1, memory, spill), folders=[folder]) as keys:
-            found = links(matcher.pairs(keys, json.loads(params), cast(Any, None), []))
-        target = Path(folder) / "linked.parts"
-        parts = write_groups(found, "_row", json.loads(bounds), target)
-        store.publish(target, to)
-    return json.dumps(parts)
 
 
 def units(place: Place, names: str, sql: str, part: int, to: str) -> str:

@@ -60,9 +60,9 @@ def in_partitions(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(cluster_tasks, "_EACH", 1)
 
 
-def local(folder: Path, steps: Sequence[Any], **keys: Any) -> Run:
-    """The run on this machine, in `folder/local`."""
-    place = folder / "local"
+def local(folder: Path, steps: Sequence[Any], name: str = "local", **keys: Any) -> Run:
+    """The run on this machine, in `folder/<name>`."""
+    place = folder / name
     return refinery.run(settings(folder, steps, export_path=place / "out.jsonl", work_dir=place, **keys))
 
 

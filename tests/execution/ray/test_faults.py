@@ -22,7 +22,7 @@ from refinery.execution.ray.connection import ClusterConnection
 from refinery.execution.ray.runner import RayRunner, _Job
 from refinery.io.model import Shard, Source
 from tests.execution.ray.conftest import SMALL
-from tests.execution.ray.runs import assert_same, content, local, on_ray, samples
+from tests.execution.ray.runs import assert_same, content, in_partitions, local, on_ray, samples
 from tests.runs import operator_folder, rows, settings, texts, write_lines
 from tests.sampling import sampled
 
@@ -61,6 +61,45 @@ def test_a_machine_that_goes_in_mid_run(cluster: Any, driver: Any, tmp_path: Pat
     other = on_ray(tmp_path, ["slow_mapper", *steps], **keys)
     leaving.join()
     assert_same(local(tmp_path, ["slow_mapper", *steps], **keys), other)
+
+
+COMPARED: list[tuple[str, dict[str, Any]]] = [
+    ("members", {"document_minhash_deduplicator": {"jaccard_threshold": 0.6, "hash": "fast", "verify": True}}),
+    ("carried_shingles_0", {"document_minhash_deduplicator": {"jaccard_threshold": 0.6, "verify": True}}),
+    ("found", {"semantic_deduplicator": {"cosine_threshold": 0.9, "num_bands": 4, "band_bits": 4}}),
+]
+
+
+@pytest.mark.parametrize(("seen", "step"), sampled(COMPARED))
+def test_a_machine_that_goes_while_tasks_compare(
+    cluster: Any, driver: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen: str, step: dict[str, Any]
+) -> None:
+    """The machine is lost as soon as the first files of one kind are there, when its tasks have run or are running."""
+    in_partitions(monkeypatch)
+    monkeypatch.setattr("refinery.execution.ray.barrier.find_duplicates", lambda given: 1 / 0)
+    given = [
+        {**one, "embedding": [float(n % 5), float(n % 3) - 1, 1.0]} if isinstance(one, dict) else one
+        for n, one in enumerate(samples(300))
+    ]
+    write_lines(tmp_path / "in.jsonl", given)
+    node, ended = cluster.add_node(**SMALL), threading.Event()
+
+    def leave() -> None:
+        joined = tmp_path / "ray" / ".refinery" / "parts" / "stage_1" / "joined"
+        while not list(joined.glob(f"{seen}_*")) and not ended.is_set():
+            time.sleep(0.01)
+        cluster.remove_node(node, allow_graceful=False)
+
+    leaving = threading.Thread(target=leave)
+    leaving.start()
+    try:
+        other = on_ray(tmp_path, [step, "clean_links_mapper"], **KEYS)
+        assert not leaving.is_alive()
+    finally:
+        ended.set()
+        leaving.join()
+    assert rows(other, "duplicates", "count(*) > 10") == [(True,)]
+    assert_same(local(tmp_path, [step, "clean_links_mapper"], **KEYS), other)
 
 
 @pytest.mark.long

@@ -1,0 +1,178 @@
+"""The driver's part of the exact comparison of candidates: hands out tasks, round by round."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from refinery.compiler.program import Program
+from refinery.dedup.barrier import DedupInput
+from refinery.dedup.matchers.candidates import ROUNDS, left_over
+from refinery.dedup.row_groups import Share, shares_of
+from refinery.execution.ray import candidates
+from refinery.execution.ray.cluster_tasks import FoundLinks, Partitions
+from refinery.execution.ray.connection import ClusterConnection
+from refinery.execution.ray.map import every
+from refinery.execution.ray.task_files import Place
+from refinery.io.model import Part, Shard
+from refinery.workers.runner import Runner
+from refinery.workers.serialization import to_json
+from refinery.workers.tasks import Task
+
+# Bands of a task, the share of their values that it takes, and the number of shares.
+Group = tuple[Sequence[int], int, int]
+
+_BATCH = 16 << 20
+
+
+class CandidateTasks:
+    """Tasks of one deduplicator. folder: of its temporary files in the store. runner: runs shards with a program."""
+
+    def __init__(
+        self,
+        cluster: ClusterConnection,
+        place: Place,
+        folder: str,
+        partitions: Partitions,
+        runner: Callable[[Program], Runner],
+    ) -> None:
+        self._cluster, self._place, self._folder = cluster, place, folder
+        self._parts, self._count, self._runner = partitions, len(partitions), runner
+
+    def verified(self, given: DedupInput, names: Sequence[str], groups: Sequence[Group]) -> FoundLinks:
+        """Links of samples that share a band and are alike; see `matchers.candidates.verified`. names: of match keys."""
+        found, states = FoundLinks(), self._names("buckets", len(groups))
+        members = self._buckets(names, groups, states)
+        if not any(members):
+            return found
+        shingles, keys = self._shingles(given, members), self._parts.files(given.files)
+        known, answers = self._contents(shingles, members, keys), list[str]()
+        if not known:
+            return found
+        for number in range(ROUNDS + 1):
+            states, shares = self._pairs(number, states, known, answers)
+            if not any(shares):
+                return found
+            if number == ROUNDS:
+                left = sum(map(int, self._run(candidates.left, [(at, own) for at, own in _some(shares)]).values()))
+                found.notes.append(left_over(left))
+                return found
+            answers, known = [], []
+            for column, here, there in self._sides(shingles, keys):
+                carried = self._carried(number, shares, here, column)
+                answers += self._compared(number, given, carried, there, column, found)
+        return found
+
+    def _sides(
+        self, shingles: Sequence[list[str]], keys: Sequence[list[str]]
+    ) -> Iterator[tuple[str, list[list[str]], list[list[str]]]]:
+        """Columns that compare pairs, with the files, by partition, of their samples and of their representatives."""
+        index = len(self._parts.before)
+        yield "shingles", list(shingles), list(shingles)
+        if index:
+            nothing: list[list[str]] = [[]]
+            yield (
+                "signature",
+                nothing * index + list(keys[index:]),
+                list(keys[:index]) + nothing * (self._count - index),
+            )
+
+    def _buckets(self, names: Sequence[str], groups: Sequence[Group], states: Sequence[str]) -> list[list[Share]]:
+        """Parts of members by partition."""
+        to, bounds = self._names("members", len(groups), "parts"), self._parts.bounds
+        calls = [
+            (at, list(names), list(bands), share, shares, bounds, states[at], to[at])
+            for at, (bands, share, shares) in enumerate(groups)
+        ]
+        found = self._run(candidates.buckets, calls)
+        return shares_of(to, [json.loads(answer) for answer in found.values()], self._count)
+
+    def _shingles(self, given: DedupInput, members: Sequence[Sequence[Share]]) -> list[list[str]]:
+        """Files of shingles of the members, by partition."""
+        folder = f"{self._folder}/compared"
+        first = len(self._parts.before)
+        found = self._run(candidates.wanted, [(at, own, folder) for at, own in _some(members) if at >= first])
+        wanted = {shard for answer in found.values() for shard in json.loads(answer)}
+        shards = [_restricted(shard, folder) for shard in given.compare.shards() if shard.index in wanted]
+        task = Task(folder, _BATCH, write=False, store=self._place[0])
+        runner = self._runner(given.compare.program())
+        try:
+            results = runner.run(shards, lambda _: task)
+        finally:
+            runner.close()
+        files = self._parts.files([result.match_keys for result in results if result.match_keys])
+        return [[] if at < first else own for at, own in enumerate(files)]
+
+    def _contents(
+        self, shingles: Sequence[Sequence[str]], members: Sequence[Sequence[Share]], keys: Sequence[Sequence[str]]
+    ) -> list[str]:
+        """Files with the contents of members, which the shingles of samples give, and the signatures of an index."""
+        to, index = self._names("contents", self._count), len(self._parts.before)
+        here = [(at, list(own), to[at]) for at, own in enumerate(shingles) if at >= index and own]
+        before = [(at, own, list(keys[at]), to[at]) for at, own in _some(members) if at < index]
+        found = self._run(candidates.contents, here) | self._run(candidates.remembered, before)
+        return [to[at] for at in found]
+
+    def _pairs(
+        self, number: int, states: Sequence[str], contents: Sequence[str], answers: Sequence[str]
+    ) -> tuple[list[str], list[list[Share]]]:
+        """States that have pairs, and parts of the pairs by partition of their samples."""
+        after, to = self._names(f"open_{number}", len(states)), self._names(f"pairs_{number}", len(states), "parts")
+        calls = [
+            (at, state, list(contents), list(answers), self._parts.bounds, after[at], to[at])
+            for at, state in enumerate(states)
+        ]
+        found = [json.loads(answer) for answer in self._run(candidates.pairs, calls).values()]
+        return [name for name, parts in zip(after, found, strict=True) if parts], shares_of(to, found, self._count)
+
+    def _carried(
+        self, number: int, shares: Sequence[Sequence[Share]], files: Sequence[list[str]], column: str
+    ) -> list[list[Share]]:
+        """Parts of pairs with a column of their samples, by partition of their representatives."""
+        to, bounds = self._names(f"carried_{column}_{number}", self._count, "parts"), self._parts.bounds
+        calls = [(at, own, files[at], column, bounds, to[at]) for at, own in _some(shares) if files[at]]
+        found = self._run(candidates.carry, calls)
+        return shares_of([to[at] for at in found], [json.loads(answer) for answer in found.values()], self._count)
+
+    def _compared(
+        self,
+        number: int,
+        given: DedupInput,
+        carried: Sequence[Sequence[Share]],
+        files: Sequence[list[str]],
+        column: str,
+        findings: FoundLinks,
+    ) -> list[str]:
+        """Files with the pairs that are alike; `findings` gets their links."""
+        answers = self._names(f"answers_{column}_{number}", self._count)
+        to = self._names(f"alike_{column}_{number}", self._count, "parts")
+        known = {f.name: f for f in (*given.operator.functions, *given.compare.program().functions)}
+        functions = to_json([known[candidates.FUNCTIONS[column]]])
+        more = column, functions, float(given.step.params["jaccard_threshold"]), self._parts.bounds
+        calls = [(at, own, files[at], *more, answers[at], to[at]) for at, own in _some(carried)]
+        found = self._run(candidates.compare, calls)
+        findings.names += [to[at] for at in found]
+        findings.linked += [json.loads(answer) for answer in found.values()]
+        return [answers[at] for at in found]
+
+    def _run(self, work: Callable[..., str], calls: Sequence[tuple[Any, ...]]) -> dict[int, str]:
+        """Answers of tasks by the first item of each call."""
+        label = f"compare: {work.__name__}"
+        found = every(self._cluster, work, [(self._place, *rest) for _, *rest in calls], {"num_cpus": 1}, label)
+        return {at: answer for (at, *_), answer in zip(calls, found, strict=True)}
+
+    def _names(self, kind: str, count: int, ending: str = "parquet") -> list[str]:
+        return [f"{self._folder}/{kind}_{number:05d}.{ending}" for number in range(count)]
+
+
+def _restricted(shard: Shard, folder: str) -> Shard:
+    """The shard reduced to the samples whose numbers a task has written."""
+    part = shard.part or Part(None)
+    return replace(shard, part=replace(part, removed=None, only_in=candidates.rows_of(folder, shard.index)))
+
+
+def _some(shares: Sequence[Sequence[Share]]) -> list[tuple[int, list[Share]]]:
+    """Partitions with parts."""
+    return [(at, list(own)) for at, own in enumerate(shares) if own]

@@ -1,0 +1,232 @@
+"""Tasks that compare candidates exactly: buckets by bands, shingles and pairs by partitions of the samples.
+
+A pair meets the shingles of its two samples in two steps: where the sample is, then where its representative is. So a
+task reads the shingles of its own partition and of the pairs that it is given, and a pair that many bands have is compared once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from refinery.compiler.templates import lit
+from refinery.dedup.linked import links
+from refinery.dedup.match_keys import MatchKeys
+from refinery.dedup.matchers import candidates
+from refinery.dedup.matchers.model import Pairs
+from refinery.dedup.row_groups import Share, read_shares, write_groups
+from refinery.execution.ray.task_files import Place, limits, local, publish, work
+from refinery.kernels.core.arrow import ints, numbers
+from refinery.storage.store import Store
+from refinery.workers.functions import register
+from refinery.workers.match_keys import SHARD_BITS
+from refinery.workers.serialization import from_json
+
+_CONTENTS = f"SELECT _row, {candidates.CONTENT} AS content FROM computed"
+_PLACED = """
+SELECT members._row, coalesce(computed.content, 0) AS content
+FROM (SELECT DISTINCT _row FROM buckets) AS members LEFT JOIN computed USING (_row)
+"""
+_CARRIED = """
+SELECT pairs._row, pairs.via, pairs.how, computed.{column}
+FROM (SELECT _row, via, min(how) AS how FROM pairs WHERE via {side} 0 GROUP BY ALL) AS pairs JOIN computed USING (_row)
+"""
+_COMPARED = """
+SELECT pairs._row, pairs.via, pairs.how, {function}(pairs.{column}, other.{column}) AS jaccard
+FROM pairs JOIN other ON other._row = pairs.via
+"""
+_REMEMBERED = "SELECT _row, md5_number_lower(signature) AS content FROM computed SEMI JOIN members USING (_row)"
+
+# Functions that compare samples of this run by their shingles, and with samples of an index by signatures.
+FUNCTIONS = {"shingles": "jaccard", "signature": "estimate_jaccard"}
+
+
+def buckets(
+    place: Place, names: Sequence[str], bands: Sequence[int], share: int, shares: int, bounds: str, to: str, rows: str
+) -> str:
+    """Write the buckets of some bands, and the numbers of their members, whose partitions are returned as JSON.
+
+    share, shares: take the values of one share only, of a single band. bounds: of partitions of samples, as JSON.
+    """
+    columns = ["_row", *(f"band_{band}" for band in bands)]
+    with work(place) as (store, folder):
+        files = [local(store, name, columns, folder) for name in names]
+        where = f"hash(band_{bands[0]}) % {shares} = {share}" if shares > 1 else "true"
+        with MatchKeys(files, [], limits(place), folders=[folder], where=where) as keys:
+            candidates.buckets(keys, bands)
+            keys.write("SELECT * FROM buckets", str(folder / "buckets.parquet"))
+            members = keys.con.sql("SELECT DISTINCT _row FROM buckets").to_arrow_table()
+        parts = write_groups(members, "_row", json.loads(bounds), folder / "members.parts")
+        store.publish(folder / "buckets.parquet", to)
+        store.publish(folder / "members.parts", rows)
+    return json.dumps(parts)
+
+
+def wanted(place: Place, shares: Sequence[Share], to: str) -> str:
+    """Write the numbers of the members in a partition, a file for each shard; returns the shards as JSON.
+
+    to: folder of the files in the store.
+    """
+    with work(place) as (store, folder):
+        rows = np.unique(numbers(read_shares(store, shares)["_row"]))
+        shards = np.unique(rows >> SHARD_BITS).tolist()
+        for shard in shards:
+            first, end = np.searchsorted(rows, [shard << SHARD_BITS, (shard + 1) << SHARD_BITS])
+            np.save(folder / "rows.npy", rows[first:end] & ((1 << SHARD_BITS) - 1))
+            store.publish(folder / "rows.npy", rows_of(to, shard))
+    return json.dumps(shards)
+
+
+def rows_of(folder: str, shard: int) -> str:
+    """Name of the file with the numbers of a shard's members."""
+    return f"{folder}/{shard:05d}.rows.npy"
+
+
+def contents(place: Place, shingles: Sequence[str], to: str) -> str:
+    """Write a number for each sample of a partition that its shingles give; returns the number of samples."""
+    with (
+        work(place) as (store, folder),
+        _computed(place, folder, _files(store, shingles, ["shingles"], folder)) as keys,
+    ):
+        count = keys.write(_CONTENTS, str(folder / "contents.parquet"))
+        store.publish(folder / "contents.parquet", to)
+    return str(count)
+
+
+def remembered(place: Place, shares: Sequence[Share], keys: Sequence[str], to: str) -> str:
+    """Write a number for each member of a partition of an index that its signature gives; returns their number."""
+    with work(place) as (store, folder), _computed(place, folder, _files(store, keys, ["signature"], folder)) as found:
+        with found.relation("members", pa.table({"_row": pc.unique(read_shares(store, shares)["_row"])})):
+            count = found.write(_REMEMBERED, str(folder / "contents.parquet"))
+        store.publish(folder / "contents.parquet", to)
+    return str(count)
+
+
+def pairs(
+    place: Place, state: str, contents: Sequence[str], answers: Sequence[str], bounds: str, after: str, to: str
+) -> str:
+    """Write the pairs to compare next of some buckets, by partitions of `_row`, which are returned as JSON.
+
+    state: buckets, and for the first time the contents of members; later, the members that are left, and the answers to the last pairs.
+    after: gets the members that are left.
+    """
+    with work(place) as (store, folder):
+        [file] = _files(store, [state], ["band", "key", "place"], folder)
+        known = _files(store, [*contents, *answers], ["via", "content"], folder)
+        with _computed(place, folder, known, [file]) as keys:
+            keys.run(
+                f"CREATE TEMP TABLE {'buckets' if contents else 'open'} AS SELECT * FROM read_parquet({lit(file)})"
+            )
+            if contents:
+                members = keys.con.sql(_PLACED).to_arrow_table()
+                candidates.place(keys, numbers(members["_row"]), numbers(members["content"]))
+            elif answers:
+                keys.run("CREATE VIEW answered AS SELECT * FROM computed")
+                candidates.close(keys)
+            found = candidates.representatives(keys).rename_columns(["_row", "via", "how"])
+            keys.write("SELECT * FROM open", str(folder / "open.parquet"))
+        parts = write_groups(found, "_row", json.loads(bounds), folder / "pairs.parts")
+        store.publish(folder / "open.parquet", after)
+        store.publish(folder / "pairs.parts", to)
+    return json.dumps(parts)
+
+
+def left(place: Place, shares: Sequence[Share]) -> str:
+    """Number of samples of a partition in the pairs that are left."""
+    with work(place) as (store, _):
+        return str(len(pc.unique(read_shares(store, shares)["_row"])))
+
+
+def carry(place: Place, shares: Sequence[Share], files: Sequence[str], column: str, bounds: str, to: str) -> str:
+    """Write the pairs of a partition with a column of `_row`, by partitions of `via`, which are returned as JSON.
+
+    files: with the column, named by shards. column: `shingles` for pairs of this run, `signature` for pairs with an index.
+    """
+    with work(place) as (store, folder):
+        found = read_shares(store, shares)
+        own = _files(store, _of_shards(files, found["_row"]), [column], folder)
+        sql = _CARRIED.format(column=column, side="<" if column == "signature" else ">=")
+        with _computed(place, folder, own) as keys, keys.relation("pairs", found):
+            carried = keys.con.sql(sql).to_arrow_table()
+        parts = write_groups(carried, "via", json.loads(bounds), folder / "carried.parts")
+        store.publish(folder / "carried.parts", to)
+    return json.dumps(parts)
+
+
+def compare(
+    place: Place,
+    shares: Sequence[Share],
+    files: Sequence[str],
+    column: str,
+    functions: str,
+    threshold: float,
+    bounds: str,
+    answers: str,
+    to: str,
+) -> str:
+    """Compare the pairs of a partition of `via`; write those that are alike, and their links, by partitions of samples.
+
+    files, column: as of `carry`, of `via`. functions: for SQL, as JSON. Returns the partitions that have links, as JSON.
+    """
+    with work(place) as (store, folder):
+        vias = pa.concat_tables(_one_by_one(store, shares, ["via"]))["via"]
+        names = files if column == "signature" else _of_shards(files, vias)
+        own, found = _files(store, names, [column], folder), list[Pairs]()
+        sql = _COMPARED.format(column=column, function=FUNCTIONS[column])
+        with _computed(place, folder, own) as keys, register(keys.con, from_json(functions)).kept():
+            with keys.relation("wanted", pa.table({"_row": ints(np.unique(numbers(vias)))})):
+                keys.run("CREATE TABLE other AS SELECT * FROM computed SEMI JOIN wanted USING (_row)")
+            for table in _one_by_one(store, shares):
+                with keys.relation("pairs", table):
+                    found.append(_alike(keys.con.sql(sql).to_arrow_table(), threshold))
+        alike = pa.table(
+            {name: ints(np.concatenate([getattr(pairs, name) for pairs in found])) for name in ("row", "via")}
+        )
+        publish(store, alike.rename_columns(["_row", "via"]), folder, answers)
+        parts = write_groups(links(found), "_row", json.loads(bounds), folder / "linked.parts")
+        store.publish(folder / "linked.parts", to)
+    return json.dumps(parts)
+
+
+def _alike(compared: pa.Table, threshold: float) -> Pairs:
+    """Pairs that are alike."""
+    row, via, how = (numbers(compared[name]) for name in ("_row", "via", "how"))
+    jaccard = compared["jaccard"].to_numpy().copy()
+    same = jaccard >= threshold
+    jaccard[via < 0] = np.nan  # an estimate is no true similarity
+    return Pairs(row[same], via[same], how[same].astype(np.int32), jaccard[same])
+
+
+def _one_by_one(store: Store, shares: Sequence[Share], columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
+    """Parts one after another, so that the shingles of few pairs are in memory."""
+    for share in shares:
+        table = read_shares(store, [share])
+        yield table if columns is None else table.select(columns)
+
+
+def _of_shards(names: Sequence[str], rows: pa.ChunkedArray) -> list[str]:
+    """Files, named by shards, of the shards of some samples."""
+    shards = set(np.unique(numbers(rows) >> SHARD_BITS).tolist())
+    return [name for name in names if int(name.rpartition("/")[2].partition(".")[0]) in shards]
+
+
+def _files(store: Store, names: Sequence[str], columns: Sequence[str], folder: Path) -> list[str]:
+    """Files on this machine with some columns besides `_row`."""
+    return [local(store, name, ["_row", *columns], folder) for name in names]
+
+
+@contextmanager
+def _computed(place: Place, folder: Path, files: Sequence[str], beside: Sequence[str] = ()) -> Iterator[MatchKeys]:
+    """A connection with the view `computed` over files, if there are any. beside: files that it reads, too."""
+    every = [*files, *beside]
+    folders = {str(folder), *(str(Path(file).parent) for file in every)}
+    with MatchKeys(every[:1], [], limits(place), folders=sorted(folders)) as keys:
+        if files:
+            keys.run(f"CREATE VIEW computed AS SELECT * FROM read_parquet({lit(list(files))})")
+        yield keys

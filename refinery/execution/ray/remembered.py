@@ -1,0 +1,162 @@
+"""Tasks for an index: its match keys become files of the run's store, in pieces that are partitions; new ones are added up.
+
+Joins and clusters then treat the samples of an index, whose numbers are below 0, as those of further shards.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from refinery.dedup import index as indexes
+from refinery.dedup.match_keys import MatchKeys
+from refinery.execution.ray.task_files import Place, limits, local, opened, work
+from refinery.kernels.core.arrow import ints, numbers
+from refinery.storage.open import open_store
+from refinery.storage.store import Store
+
+# Row groups of a file of an index: the URL of its store, its name there, what is added to its numbers, the row groups.
+Portion = tuple[str, str, int, list[int]]
+
+
+def survey(place: Place, names: Sequence[str], files: Sequence[tuple[str, str, int]], most: int, least: int) -> str:
+    """Pieces of an index, and the columns of all match keys, as JSON; "" if types of the index are others.
+
+    names: of the run's match keys. files: of the index, in order: the URL of their store, their name, what is added to their
+    numbers. most: number of pieces. least: rows of a piece.
+    """
+    store = open_store(place[0])
+    own = [_schema(store, name) for name in names]
+    units = [unit for file in files for unit in _units(*file)]
+    known = [_schema(open_store(url), name) for url, name, _ in files]
+    schema = _together(own, known)
+    if schema is None:
+        return ""
+    size = max(least, -(-sum(rows for _, rows, _ in units) // most))
+    pieces: list[tuple[int, list[Portion]]] = []
+    room = 0
+    for first, rows, portion in units:
+        if room <= 0:
+            pieces.append((first, []))
+            room = size
+        pieces[-1][1].append(portion)
+        room -= rows
+    return json.dumps({"schema": base64.b64encode(schema.serialize()).decode(), "pieces": pieces})
+
+
+def _schema(store: Store, name: str) -> pa.Schema:
+    with opened(store, name) as file:
+        return file.schema_arrow
+
+
+def _units(url: str, name: str, shift: int) -> Iterator[tuple[int, int, Portion]]:
+    """First number, rows and portion of each row group of a file; of the whole file if its numbers are not known."""
+    with opened(open_store(url), name) as file:
+        found = [file.metadata.row_group(at) for at in range(file.num_row_groups)]
+        at = file.schema_arrow.get_field_index("_row")
+        starts = [group.column(at).statistics for group in found]
+        whole = file.metadata.num_rows
+    if any(one is None or not one.has_min_max for one in starts):
+        yield shift, whole, (url, name, shift, list(range(len(found))))
+        return
+    for number, (group, one) in enumerate(zip(found, starts, strict=True)):
+        yield shift + int(one.min), group.num_rows, (url, name, shift, [number])
+
+
+def _together(own: Sequence[pa.Schema], known: Sequence[pa.Schema]) -> pa.Schema | None:
+    """The columns of the run's match keys, with those that only the index has; None if a column has several types."""
+    found: dict[str, pa.Field] = {}
+    for field in (field for schema in (*own, *known) for field in schema):
+        if not _alike(found.setdefault(field.name, field.with_nullable(True)).type, field.type):
+            return None
+    return pa.schema(list(found.values()))
+
+
+def _alike(one: pa.DataType, other: pa.DataType) -> bool:
+    """Return whether two types are one in SQL; libraries name the items of lists differently."""
+    kinds = (pa.types.is_list, pa.types.is_large_list)
+    if all(any(kind(each) for kind in kinds) for each in (one, other)):
+        return _alike(one.value_type, other.value_type)
+    if all(pa.types.is_struct(each) for each in (one, other)):
+        names = [[each.field(at).name for at in range(each.num_fields)] for each in (one, other)]
+        pairs = zip(*([each.field(at).type for at in range(each.num_fields)] for each in (one, other)), strict=False)
+        return names[0] == names[1] and all(_alike(*pair) for pair in pairs)
+    texts, blobs = (pa.types.is_string, pa.types.is_large_string), (pa.types.is_binary, pa.types.is_large_binary)
+    return one == other or any(
+        all(any(kind(each) for kind in same) for each in (one, other)) for same in (texts, blobs)
+    )
+
+
+def remember(place: Place, schema: str, portions: Sequence[Portion], to: str) -> str:
+    """Write a piece of an index under the numbers of its samples; returns the number of rows. schema: from `survey`."""
+    columns = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(schema)))
+    rows = 0
+    with work(place) as (store, folder):
+        with pq.ParquetWriter(
+            folder / "piece.parquet", columns, compression="none", use_dictionary=False, write_statistics=False
+        ) as writer:
+            for url, name, shift, groups in portions:
+                with opened(open_store(url), name) as file:
+                    for group in groups:
+                        table = file.read_row_group(group)
+                        writer.write_table(_fitted(table, columns, shift))
+                        rows += table.num_rows
+        store.publish(folder / "piece.parquet", to)
+    return str(rows)
+
+
+def _fitted(table: pa.Table, columns: pa.Schema, shift: int) -> pa.Table:
+    """A table with all columns, NULL where it has none of them. shift: added to the numbers of samples."""
+    found: dict[str, Any] = {}
+    for field in columns:
+        if field.name == "_row":
+            found["_row"] = ints(numbers(table["_row"]).astype(np.int64) + shift)
+        elif field.name in table.column_names:
+            found[field.name] = table[field.name].cast(field.type)
+        else:
+            found[field.name] = pa.nulls(len(table), field.type)
+    return pa.table(found, schema=columns)
+
+
+def extend(place: Place, keys: Sequence[str], first_rows: Sequence[int], duplicates: str, to: str) -> str:
+    """Write the match keys of the samples of a partition that stay, as an index remembers them; returns their number.
+
+    keys: files of match keys. duplicates: file of the removed samples, "" for none. The rest is as in `index.extend`.
+    """
+    with work(place) as (store, folder):
+        gone = pa.table({"_row": ints(np.zeros(0, np.int64))})
+        if duplicates:
+            with opened(store, duplicates) as file:
+                gone = file.read(columns=["_row"])
+        files, target = [_whole(store, name, folder) for name in keys], folder / "index.parquet"
+        with MatchKeys(files, [], limits(place), folders=[folder]) as relations:
+            count = indexes.extend(relations, first_rows, gone, target)
+        store.publish(target, to)
+    return str(count)
+
+
+def _whole(store: Store, name: str, folder: Path) -> str:
+    return local(store, name, _schema(store, name).names, folder)
+
+
+def add_up(place: Place, names: Sequence[str], to: str) -> str:
+    """Write the rows of several files to one, in order, row group by row group; returns their number."""
+    with work(place) as (store, folder):
+        schema = pa.unify_schemas([_schema(store, name) for name in names], promote_options="permissive")
+        rows = 0
+        with pq.ParquetWriter(folder / "index.parquet", schema, compression="zstd", use_dictionary=False) as writer:
+            for name in names:
+                with opened(store, name) as file:
+                    for group in range(file.num_row_groups):
+                        table = file.read_row_group(group)
+                        writer.write_table(_fitted(table, schema, 0))
+                        rows += table.num_rows
+        store.publish(folder / "index.parquet", to)
+    return str(rows)
