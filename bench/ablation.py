@@ -30,6 +30,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import duckdb
+
 from bench.cluster_model import MB
 from bench.markdown import table
 from bench.measure import Run, measured
@@ -40,8 +42,8 @@ SIGNATURE = 512  # bytes of a signature of 256 permutations
 # Options of a command, and the name of a function below that changes the program.
 VARIANTS: dict[str, tuple[dict[str, Any], str]] = {
     "as it is": ({}, ""),
-    "uncut": ({"shard_size": 1 << 50}, ""),
-    "whole": ({"shard_size": 1 << 50}, "whole_batches"),
+    "uncut": ({"override_num_blocks": 1}, ""),
+    "whole": ({"override_num_blocks": 1}, "whole_batches"),
     "stages apart": ({}, "stages_apart"),
     "parts": ({"export_path": "out.json"}, ""),
 }
@@ -76,8 +78,8 @@ def child(change: str, arguments: Sequence[str]) -> None:
     start()
 
 
-def once(recipe: str, variant: str, data: Path, folder: Path) -> tuple[Run, dict[str, Any], str]:
-    """One command: its costs, its numbers of rows, and a digest of the kept samples."""
+def once(recipe: str, variant: str, data: Path, folder: Path) -> tuple[Run, int, dict[str, Any], str]:
+    """One command: its costs, its numbers of shards and rows, and a digest of the kept samples."""
     keys, change = VARIANTS[variant]
     settings = {"dataset_path": data, "work_dir": folder / "run", "np": 2, "use_cache": "false"} | keys
     settings["export_path"] = folder / settings.get("export_path", "out.jsonl")
@@ -90,8 +92,10 @@ def once(recipe: str, variant: str, data: Path, folder: Path) -> tuple[Run, dict
         raise RuntimeError(text)
     said = json.loads(next(line for line in reversed(text.splitlines()) if line.startswith("{")))
     digest = _digest(Path(settings["export_path"]))
+    with duckdb.connect(str(folder / "run" / "refinery.duckdb"), read_only=True) as con:
+        [(shards,)] = con.execute("SELECT count(*) FROM shards").fetchall()
     shutil.rmtree(folder / "run")
-    return run, said["rows"], digest
+    return run, shards, said["rows"], digest
 
 
 def _digest(path: Path) -> str:
@@ -109,10 +113,10 @@ def commands(data: Path, rounds: int, folder: Path) -> Iterator[list[str]]:
     """Lines of the table of commands."""
     for recipe in RECIPES:
         tried: dict[str, list[Run]] = {variant: [] for variant in VARIANTS}
-        digests = set()
+        digests, shards = set[str](), dict[str, int]()
         for _ in range(rounds):
             for variant, runs in tried.items():
-                run, _, digest = once(recipe, variant, data, folder)
+                run, shards[variant], _, digest = once(recipe, variant, data, folder)
                 runs.append(run)
                 digests.add(digest)
                 print(f"{recipe}, {variant}: {run.seconds:.2f} s, {run.cpu_seconds:.2f} s", file=sys.stderr)
@@ -123,6 +127,7 @@ def commands(data: Path, rounds: int, folder: Path) -> Iterator[list[str]]:
             wall, busy, memory = least(runs)
             yield [
                 f"{recipe}, {variant}",
+                f"{shards[variant]}",
                 f"{wall:.2f}",
                 f"{wall / base[0]:.2f}",
                 f"{busy:.2f}",
@@ -240,7 +245,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="ablation-") as name:
         folder = Path(name)
         cut(arguments.corpus, int(arguments.megabytes * MB), folder / "data.jsonl")
-        head = ("", "wall, s", "times", "processor, s", "times", "memory, MB")
+        head = ("", "shards", "wall, s", "times", "processor, s", "times", "memory, MB")
         print("\n".join(table(head, list(commands(folder / "data.jsonl", arguments.rounds, folder)))))
         head = ("", "processor, µs a sample", "times", "bytes a sample that a task fetches")
         print("", *table(head, list(match_keys(arguments.samples, folder))), sep="\n")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from importlib import import_module
 from typing import Any
 
@@ -23,16 +24,16 @@ from tests.execution.ray.runs import in_partitions, in_parts
 
 def kill_in(phase: str) -> None:
     """Have this process killed when the first task of a phase has answered."""
-    work, current = PHASES[phase], [""]
+    work, current = PHASES[phase], threading.local()  # the export runs beside the tables
     result, every, answer = RayRunner._result, mapping.every, mapping._answer
 
     def begin(cluster: Any, called: Any, *arguments: Any) -> list[str]:
-        current[0] = f"{called.__module__}:{called.__qualname__}"
+        current.work = f"{called.__module__}:{called.__qualname__}"
         return every(cluster, called, *arguments)
 
     def _answer(ray: Any, reference: Any) -> str:
         found = answer(ray, reference)
-        die(current[0] == work)
+        die(current.work == work)
         return found
 
     def _result(self: RayRunner, job: _Job, reference: Any) -> Any:
