@@ -48,11 +48,16 @@ def tasks_in_process(patch: pytest.MonkeyPatch, twice: bool = False, size: int =
     calls: Counter[str] = Counter()
 
     def every(
-        cluster: Any, work: Callable[..., str], given: Sequence[tuple[Any, ...]], options: Any = None, label: str = ""
+        cluster: Any,
+        work: Callable[..., str],
+        given: Sequence[tuple[Any, ...]],
+        options: Any = None,
+        label: str = "",
+        shared: Sequence[Any] = (),
     ) -> list[str]:
         calls[work.__name__] += len(given)
-        found = [work(*call) for call in given]
-        assert not twice or [work(*call) for call in given] == found
+        found = [work(*shared, *call) for call in given]
+        assert not twice or [work(*shared, *call) for call in given] == found
         return found
 
     def find(backend: LocalBackend, given: DedupInput, done: StageResult) -> DedupResult:
