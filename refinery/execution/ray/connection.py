@@ -61,7 +61,12 @@ def joined(address: str, work_dir: str, cores: int) -> Iterator[ClusterConnectio
     try:
         outlives = cleaned_after if address != "local" else _not_cleaned  # a cluster of this run ends with it
         with temporary(work_dir, ray.get_runtime_context().get_job_id()) as folder, outlives(ray, folder):
-            yield ClusterConnection(ray, folder)
+            connection = ClusterConnection(ray, folder)
+            try:
+                yield connection
+            finally:
+                for dispatcher in connection.dispatchers:
+                    ray.kill(dispatcher)
     finally:
         if ours:
             ray.shutdown()

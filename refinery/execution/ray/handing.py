@@ -133,13 +133,18 @@ class ByDispatchers:
 class Dispatcher:
     """The actor: submits tasks, and waits for them. Calls of the actor run side by side."""
 
+    def __init__(self) -> None:
+        self._submit: dict[tuple[Any, int], Any] = {}  # Ray stores a function each time that a task is made of it
+
     async def run(
         self, function: Callable[..., str], retries: int, calls: list[tuple[tuple[Any, ...], dict[str, Any]]]
     ) -> list[tuple[bool, Any]]:
         """Answers of a group of calls, each with True, or an error with False."""
         import ray
 
-        call = ray.remote(max_retries=retries)(function)
+        if (function, retries) not in self._submit:
+            self._submit[function, retries] = ray.remote(max_retries=retries)(function)
+        call = self._submit[function, retries]
         references = [call.options(**options).remote(*arguments) for arguments, options in calls]
         return [await _answered(ray, reference) for reference in references]
 
