@@ -103,7 +103,7 @@ def by_phase(runs: Sequence[Mapping[str, Any]], model: Costs, per_node: int, lin
 
 
 def _line(one: Mapping[str, Any], phase: str, said: str, measured: float, modelled: float) -> list[str]:
-    ratio = f"{measured / modelled:.2f}" if modelled else ""
+    ratio = f"{measured / modelled:.2f}" if modelled and measured else ""  # few samples have no tasks for tables
     return [f"{one['cores']:,}, {phase}", said, f"{modelled:.2f}" if modelled else "", ratio]
 
 

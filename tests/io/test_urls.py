@@ -27,7 +27,7 @@ from refinery.io.open import open_source
 from refinery.io.readers import read_buffer
 from refinery.io.readers.read import count_rows, read
 from refinery.io.sources import cut, find
-from refinery.storage import drivers, object_stream, object_versions
+from refinery.storage import drivers, object_stream, object_versions, retries
 from tests.s3 import make_bucket, s3_server
 from tests.sampling import named
 
@@ -276,6 +276,7 @@ def test_what_a_driver_raises_is_no_damage_to_compressed_data(memory: str, monke
             self._file.close()
 
     monkeypatch.setattr(object_stream, "_FIRST", 1024)
+    monkeypatch.setattr(retries, "_PAUSES", ())
     opened = objects.open_exactly
     monkeypatch.setattr(objects, "open_exactly", lambda source: Failing(opened(source)))
     with pytest.raises(DataError, match="b.jsonl.gz: cannot be read: the line went dead"):
