@@ -14,7 +14,7 @@ from refinery.kernels.core.kernel_calls import Caller, called_kernels
 from refinery.kernels.core.machine_code import KINDS, is_known, shipped_folder, user_folder
 
 _HOME = Path(__file__).parent
-_NUMBA = ("core.numba_compiler", "core.numba_shortcuts")  # modules that import numba, and have no kernels
+_NUMBA = tuple(f"core.numba_{name}" for name in ("arrays", "calls", "compiler", "loops", "shortcuts"))
 
 
 def declared() -> Iterator[Kernel]:
