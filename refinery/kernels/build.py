@@ -10,11 +10,11 @@ from pathlib import Path
 
 from refinery.kernels.core.compiling import alone, compile_apart, observe
 from refinery.kernels.core.jit import HELPER_OPTIONS, Kernel
-from refinery.kernels.core.kernel_calls import called_kernels
+from refinery.kernels.core.kernel_calls import Caller, called_kernels
 from refinery.kernels.core.machine_code import KINDS, is_known, shipped_folder, user_folder
 
 _HOME = Path(__file__).parent
-_NUMBA = ("core.numba_compiler", "core.numba_shortcuts")  # modules that import numba, and have no kernels
+_NUMBA = tuple(f"core.numba_{name}" for name in ("arrays", "calls", "compiler", "loops", "shortcuts"))
 
 
 def declared() -> Iterator[Kernel]:
@@ -74,7 +74,7 @@ def main(arguments: Sequence[str]) -> int:
     if given.into:
         os.environ["NUMBA_CPU_NAME"] = given.kind
         os.environ["NUMBA_CPU_FEATURES"] = ",".join(f"+{feature}" for feature in KINDS[given.kind])
-    wanted = called_kernels(_files(given.of)) if given.of else {kernel.name for kernel in declared()}
+    wanted = called_kernels(map(Caller, _files(given.of))) if given.of else {kernel.name for kernel in declared()}
     names = sorted(name for name in wanted if given.into or not is_known(name))
     observe(_print)
     with alone(folder):

@@ -28,7 +28,7 @@ from refinery.operators import Library
 from refinery.planning.binding import bind
 from refinery.planning.field_check import missing_fields, text_fields
 from refinery.planning.filter_costs import Costs, by_class, keep, measured, order_notes, ordering, recorded
-from refinery.planning.kernel_files import kernel_files
+from refinery.planning.kernel_callers import kernel_callers
 from refinery.planning.shard_cut import Capacity, ShardCut, shard_cut
 from refinery.planning.sizes import Sizes, batch_sizes, mean_row
 from refinery.planning.stored_stages import binds_alike, stage_key, store_stage, stored_stage
@@ -149,7 +149,7 @@ def prepare(
     that DuckDB binds the statements and that the samples have the fields. capacity: of the cluster that the run is for. Raises RecipeError for SQL that does not bind,
     DataError for inputs that cannot be read.
     """
-    expect(partial(kernel_files, recipe, library))
+    expect(partial(kernel_callers, recipe, library))
     sources, notes = (
         find(recipe.inputs, recipe.suffixes, recipe.path, library.readers.values())
         if dataset is None

@@ -6,12 +6,11 @@ numba is imported only where machine code is missing: it takes a third of a seco
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, partial
-from pathlib import Path
 from typing import Any
 
 from refinery.kernels.core import machine_code
 from refinery.kernels.core.compiling import alone, compile_apart
-from refinery.kernels.core.kernel_calls import stored_calls
+from refinery.kernels.core.kernel_calls import Caller, stored_calls
 from refinery.kernels.core.signatures import VOID, NotDeclared, Number, packed, parse
 
 _PACKAGE = "refinery.kernels."
@@ -19,7 +18,7 @@ _compiling = threading.RLock()
 HELPER_OPTIONS: dict[str, bool] = {}  # of numba; a process that only compiles kernels adds to them
 _declared: dict[str, "Kernel"] = {}  # of the modules that have been imported
 _failed: set[str] = set()  # kernels that cannot be compiled or loaded, so numba runs them
-_expected: list[Callable[[], Iterable[Path]]] = []  # at most one
+_expected: list[Callable[[], Iterable[Caller]]] = []  # at most one
 
 
 class Kernel:
@@ -30,10 +29,16 @@ class Kernel:
     """
 
     def __init__(
-        self, function: Callable[..., Any], declared: str | None = None, records: Sequence[type] = (), **options: Any
+        self,
+        function: Callable[..., Any],
+        declared: str | None = None,
+        records: Sequence[type] = (),
+        rare: bool = False,
+        **options: Any,
     ) -> None:
         self.py_func = function
         self.declared = declared
+        self.rare = rare
         self.__doc__ = function.__doc__
         self.__name__ = function.__name__
         self.__module__ = function.__module__
@@ -99,12 +104,12 @@ class Kernel:
         machine_code.store(self.name, folder, *compile_kernel(self.dispatcher, self._arguments))
 
 
-def expect(files: Callable[[], Iterable[Path]]) -> None:
-    """Name the Python files whose kernels this process will call.
+def expect(callers: Callable[[], Iterable[Caller]]) -> None:
+    """Name the code whose kernels this process will call.
 
-    They are compiled with the first kernel that is missing. Without such files, the kernels of imported modules are.
+    They are compiled with the first kernel that is missing. Without such code, the kernels of imported modules are.
     """
-    _expected[:] = [files]
+    _expected[:] = [callers]
 
 
 def compile_missing(*called: str) -> None:
@@ -123,8 +128,15 @@ def compile_missing(*called: str) -> None:
 def _missing(called: Sequence[str]) -> list[str]:
     if not _expected:
         return [name for name, kernel in list(_declared.items()) if kernel.is_missing()]
-    names = stored_calls(_expected[0](), machine_code.CACHE).union(called)
+    names = stored_calls(_expected[0](), machine_code.CACHE).union(*map(_along, called))
     return [name for name in sorted(names) if _is_missing(name)]
+
+
+def _along(name: str) -> set[str]:
+    """A kernel that is called, and for a rare one those of its module, which are often called with it."""
+    module = name.rpartition(".")[0]
+    rare = {other for other, kernel in _declared.items() if kernel.rare and other.startswith(f"{module}.")}
+    return {name, *rare} if name in rare else {name}
 
 
 def _is_missing(name: str) -> bool:
@@ -174,10 +186,10 @@ _UNPACK: dict[str, Callable[[int], Any]] = {
 
 
 def _decorated(
-    declared: str | None, records: Sequence[type], options: dict[str, Any], function: Callable[..., Any]
+    declared: str | None, records: Sequence[type], rare: bool, options: dict[str, Any], function: Callable[..., Any]
 ) -> Any:
     if function.__module__.startswith(_PACKAGE):
-        return Kernel(function, declared, records, **options)
+        return Kernel(function, declared, records, rare, **options)
     import numba  # a function of a user's file, whose machine code numba stores
 
     compiled: Any = numba.njit
@@ -185,12 +197,16 @@ def _decorated(
 
 
 # A function that other kernels call.
-kernel: Callable[[Callable[..., Any]], Any] = partial(_decorated, None, (), {})
+kernel: Callable[[Callable[..., Any]], Any] = partial(_decorated, None, (), False, {})
 
 # The same for a helper in the innermost loop: a call passes seven numbers per array, so it is inlined.
-inlined: Callable[[Callable[..., Any]], Any] = partial(_decorated, None, (), {"forceinline": True})
+inlined: Callable[[Callable[..., Any]], Any] = partial(_decorated, None, (), False, {"forceinline": True})
 
 
-def entry(declared: str, *records: type) -> Callable[[Callable[..., Any]], Any]:
-    """Decorator of a kernel that Python calls. declared: types of its arguments, as in `signatures`; records: in it."""
-    return partial(_decorated, declared, records, {})
+def entry(declared: str, *records: type, rare: bool = False) -> Callable[[Callable[..., Any]], Any]:
+    """Decorator of a kernel that Python calls.
+
+    declared: types of its arguments, as in `signatures`. records: NamedTuples in it. rare: True for a kernel that few
+    runs call; it is compiled when it is called, not with the others of a run.
+    """
+    return partial(_decorated, declared, records, rare, {})

@@ -1,4 +1,4 @@
-"""Kernels that Python files call, found in their sources without importing them.
+"""Kernels that Python code calls, found in its sources without importing it.
 
 A run compiles them at once, on all processors, instead of each when it is first called.
 """
@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 _PACKAGE = "refinery.kernels"
 _HOME = Path(__file__).parent.parent
@@ -18,19 +19,26 @@ _HOME = Path(__file__).parent.parent
 Place = tuple[str, str]  # module, such as "text.lines", and a name in it; "" for the whole module
 
 
-def stored_calls(files: Iterable[Path], folder: Path) -> set[str]:
+class Caller(NamedTuple):
+    """Code that runs: a function of a Python file, or the whole file."""
+
+    file: Path
+    function: str = ""
+
+
+def stored_calls(callers: Iterable[Caller], folder: Path) -> set[str]:
     """`called_kernels`, kept in a folder that is for one version of this package; found anew for changed files."""
-    return set().union(*(_stored(_stamp(file), file, folder) for file in files))
+    return set().union(*(_stored(_stamp(caller), caller, folder) for caller in callers))
 
 
 @lru_cache(maxsize=4096)
-def _stored(stamp: str, file: Path, folder: Path) -> frozenset[str]:
-    """The kernels that one file calls. stamp: its state."""
+def _stored(stamp: str, caller: Caller, folder: Path) -> frozenset[str]:
+    """The kernels that a caller calls. stamp: state of its file."""
     note = folder / "calls" / f"{hashlib.sha256(stamp.encode()).hexdigest()[:32]}.json"
     try:
         return frozenset(json.loads(note.read_bytes()))
     except (OSError, ValueError):
-        found = called_kernels([file])
+        found = called_kernels([caller])
     with suppress(OSError):  # a folder that is full or cannot be written to: found again by the next run
         note.parent.mkdir(parents=True, exist_ok=True)
         draft = note.with_suffix(f".{os.getpid()}.tmp")
@@ -39,20 +47,21 @@ def _stored(stamp: str, file: Path, folder: Path) -> frozenset[str]:
     return frozenset(found)
 
 
-def _stamp(file: Path) -> str:
+def _stamp(caller: Caller) -> str:
     try:
-        status = file.stat()
+        status = caller.file.stat()
     except OSError:
-        return f"{file}\0"
-    return f"{file}\0{status.st_size} {status.st_mtime_ns}\n"
+        return f"{caller}\0"
+    return f"{caller}\0{status.st_size} {status.st_mtime_ns}\n"
 
 
-def called_kernels(files: Iterable[Path]) -> set[str]:
-    """Names of the kernels that the code of the files may call, directly or through functions of this package.
+def called_kernels(callers: Iterable[Caller]) -> set[str]:
+    """Names of the kernels that code may call, directly or through functions of this package.
 
-    Code that runs in other ways, such as a kernel that is a function's default, may be missed: it is compiled later.
+    Rare kernels are left out, and code that runs in other ways, such as a kernel that is a function's default, may be
+    missed: such kernels are compiled when they are called.
     """
-    todo = [place for file in files for place in _Source(file).called()]
+    todo = [place for caller in callers for place in _Source(caller.file).called_by(caller.function)]
     seen: set[Place] = set()
     found = set()
     while todo:
@@ -88,6 +97,22 @@ class _Source:
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 self.definitions.update((t.id, node.value) for t in targets if isinstance(t, ast.Name))
         self.imports = dict(_imports(self._tree))
+
+    def called_by(self, function: str) -> Iterator[Place]:
+        """Names of kernel modules that a function and others of its file refer to; all of the file for ""."""
+        if function not in self.definitions and function not in self.imports:
+            yield from self.called()
+            return
+        todo, seen = [function], set[str]()
+        while todo:
+            name = todo.pop()
+            if name not in seen:
+                seen.add(name)
+                if name in self.imports:
+                    yield self.imports[name]
+                if name in self.definitions:
+                    yield from self.called(self.definitions[name])
+                    todo += _names(self.definitions[name])
 
     def called(self, within: ast.AST | None = None) -> Iterator[Place]:
         """Names of kernel modules that the code refers to."""
@@ -147,7 +172,10 @@ def _names(within: ast.AST) -> Iterator[str]:
 
 
 def _is_entry(decorator: ast.expr) -> bool:
-    return isinstance(decorator, ast.Call) and _dotted(decorator.func).rpartition(".")[2] == "entry"
+    """True for the decorator of a kernel that Python calls often."""
+    if not isinstance(decorator, ast.Call) or _dotted(decorator.func).rpartition(".")[2] != "entry":
+        return False
+    return not any(option.arg == "rare" for option in decorator.keywords)
 
 
 def _dotted(node: ast.AST) -> str:

@@ -5,15 +5,17 @@ which receive the results. So machine code needs neither numba nor Python when i
 """
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numba
 import numpy as np
 from llvmlite import ir
-from numba.core import cgutils, codegen, dispatcher, types
+from numba.core import cgutils, codegen, dispatcher, lowering, postproc, transforms, types
 from numba.core.registry import cpu_target
-from numba.np import arrayobj
 
+from refinery.kernels.core import numba_arrays, numba_loops
+from refinery.kernels.core.numba_calls import Calls
 from refinery.kernels.core.signatures import VOID, Array, Number, Record
 
 SYMBOL = "refinery_kernel"  # of every kernel's function
@@ -62,15 +64,40 @@ def _called(library: Any) -> list[Any]:
     return list(found)
 
 
+@lru_cache(maxsize=1)
 def _prepare() -> Any:
     """Make numba compile functions that only other functions call, in this process."""
     context = cpu_target.target_context
+    context.refresh()
+    numba_arrays.take(context)
+    numba_loops.take(context)
+    calls = Calls(context)
+    changed: Any = type(context)
+    changed.call_conv = property(lambda self: calls)
     made = context.codegen()
     made._library_class = _Library
     made.set_env = lambda name, env: None
-    function: Any = dispatcher.Dispatcher
-    function.get_call_template = _general_call
+    changed = dispatcher.Dispatcher
+    changed.get_call_template = _general_call
+    changed = lowering.Lower
+    changed.create_cpython_wrapper = changed.create_cfunc_wrapper = lambda *args, **kwargs: None
+    changed = postproc.PostProcessor
+    changed.run = _analyse
     return context
+
+
+_full_analysis = postproc.PostProcessor.run
+
+
+def _analyse(self: Any, *args: Any, **kwargs: Any) -> None:
+    """Leave out where the lives of variables end, because nothing is counted by references."""
+    code = self.func_ir
+    if code.is_generator:
+        _full_analysis(self, *args, **kwargs)
+        return
+    code.blocks = transforms.canonicalize_cfg(code.blocks)
+    code.variable_lifetime = postproc.VariableLifetime(code.blocks)  # computed when a pass asks for it
+    code.generator_info = None
 
 
 _special_call = dispatcher.Dispatcher.get_call_template
@@ -125,21 +152,10 @@ def _argument(context: Any, builder: Any, kind: Any, words: Iterator[Any]) -> An
     if isinstance(kind, types.BaseTuple):
         return context.make_tuple(builder, kind, [_argument(context, builder, part, words) for part in kind.types])  # type: ignore[attr-defined]
     if isinstance(kind, types.Array):
-        return _array(context, builder, kind, next(words), [next(words) for _ in range(kind.ndim)])
+        return numba_arrays.packed(context, builder, kind, next(words), [next(words) for _ in range(kind.ndim)])
     if kind is types.float64:
         return builder.bitcast(next(words), _REAL)
     return context.cast(builder, next(words), types.int64, kind)
-
-
-def _array(context: Any, builder: Any, kind: types.Array, address: Any, shape: list[Any]) -> Any:
-    array = context.make_array(kind)(context, builder)
-    size = context.get_constant(types.intp, context.get_abi_sizeof(context.get_data_type(kind.dtype)))
-    strides = [size]
-    for length in reversed(shape[1:]):
-        strides.insert(0, builder.mul(strides[0], length))
-    data = builder.inttoptr(address, array.data.type)
-    arrayobj.populate_array(array, data=data, shape=shape, strides=strides, itemsize=size, meminfo=None)
-    return array._getvalue()
 
 
 def _bits(context: Any, builder: Any, kind: Any, value: Any) -> list[Any]:

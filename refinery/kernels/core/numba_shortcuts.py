@@ -7,6 +7,7 @@ it.
 """
 
 import gc
+import logging
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any
@@ -36,6 +37,9 @@ def take() -> None:
         _settings_by_content,
         _variables,
         _operators_once,
+        _no_closures,
+        _silent_variables,
+        _no_old_values,
     ):
         with suppress(AttributeError, ImportError):
             shortcut()
@@ -185,3 +189,40 @@ def _operators_once() -> None:
         return signature
 
     core.types.Function.get_call_type = once
+
+
+def _no_closures() -> None:
+    """Functions without functions and comprehensions in them are not searched for what could be inlined."""
+    search = core.untyped_passes.InlineClosureLikes.run_pass
+
+    def run(self: Any, state: Any) -> Any:
+        code = state.func_id.code
+        nested = any(hasattr(constant, "co_code") for constant in code.co_consts)
+        return search(self, state) if nested or {"array", "reduce", "stencil"}.intersection(code.co_names) else False
+
+    core.untyped_passes.InlineClosureLikes.run_pass = run
+
+
+def _silent_variables() -> None:
+    """The renaming of variables is not logged."""
+    log = core.ssa._logger
+    if not log.isEnabledFor(logging.DEBUG):
+        core.ssa._logger = _NoLog()
+
+
+class _NoLog:
+    def debug(self, *args: Any) -> None:
+        """Write nothing."""
+
+
+def _no_old_values() -> None:
+    """The old value of a variable is not read before it gets a new one: nothing is counted by references."""
+
+    def store(self: Any, value: Any, name: str, argidx: Any = None) -> None:
+        self._alloca_var(name, self.typeof(name))
+        if name in self._singly_assigned_vars:
+            self._blk_local_varmap[name] = value
+        else:
+            self.builder.store(value, self.getvar(name))  # which compares the types
+
+    core.lowering.Lower.storevar = store

@@ -219,7 +219,7 @@ def _splice(data, offsets, rows, spans, path, ends, value, v_offsets, v_valid, q
     return w
 
 
-@entry("uint8[] int64[] int64[,] uint8[] int64[]")
+@entry("uint8[] int64[] int64[,] uint8[] int64[]", rare=True)
 def emptied(data, offsets, spans, out, out_offsets):
     """Write each line data[offsets[k]:offsets[k + 1]] to `out` with "" for its value at spans[k]; -1: unchanged.
 

@@ -80,7 +80,7 @@ def skip_value(data, i, end):
 FULL, MORE, UNFINISHED, CLOSED = 0, 1, 2, 3
 
 
-@entry("uint8[] int64 int64 bool bool int64[] int64[]")
+@entry("uint8[] int64 int64 bool bool int64[] int64[]", rare=True)
 def elements(data, start, end, array, final, starts, ends):
     """Find the values of a sequence: the elements of an array (after its bracket), or consecutive values.
 
@@ -109,7 +109,7 @@ def elements(data, start, end, array, final, starts, ends):
         i = p
 
 
-@entry("uint8[] int64[] int64[] uint8[] int64[]")
+@entry("uint8[] int64[] int64[] uint8[] int64[]", rare=True)
 def one_line(data, starts, ends, out, offsets):
     """Copy values to `out`, each as one line: line breaks between tokens are left out.
 
@@ -352,7 +352,7 @@ def _has_member(data, i, end, key):
     return False
 
 
-@entry("uint8[] int64[] uint8[] bool[]")
+@entry("uint8[] int64[] uint8[] bool[]", rare=True)
 def lacking(data, offsets, key, absent):
     """Mark each line data[offsets[k]:offsets[k + 1]], a JSON object, that has no member `key`."""
     for k in range(len(absent)):

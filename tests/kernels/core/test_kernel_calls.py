@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from refinery.kernels.core import jit, machine_code
-from refinery.kernels.core.kernel_calls import _stored, called_kernels, stored_calls
+from refinery.kernels.core.kernel_calls import Caller, _stored, called_kernels, stored_calls
+from refinery.kernels.json import jsontext
 from refinery.kernels.text.lines import line_ends
 from refinery.operators import shipped
 
@@ -20,7 +21,7 @@ from refinery.cli.main import main
 from refinery.execution.open import open_recipe
 from refinery.kernels.core import jit
 from refinery.kernels.core.kernel_calls import called_kernels
-from refinery.planning.kernel_files import kernel_files
+from refinery.planning.kernel_callers import kernel_callers
 
 sys.argv = ["refinery", "run", sys.argv[1], "--quiet", "--fresh"]
 try:
@@ -29,7 +30,7 @@ except SystemExit as end:
     assert not end.code
 loaded = [name for name, kernel in jit._declared.items() if kernel._code]
 recipe, library = open_recipe(Path(sys.argv[2]))
-print(json.dumps([loaded, sorted(called_kernels(kernel_files(recipe, library)))]))
+print(json.dumps([loaded, sorted(called_kernels(kernel_callers(recipe, library)))]))
 """
 
 
@@ -50,21 +51,53 @@ print(json.dumps([loaded, sorted(called_kernels(kernel_files(recipe, library)))]
 def test_calls_of_a_file(tmp_path: Path, code: str, kernels: set[str]) -> None:
     file = tmp_path / "code.py"
     file.write_text(code)
-    assert called_kernels([file]) == kernels
-    assert called_kernels([tmp_path / "none.py"]) == set()
+    assert called_kernels([Caller(file)]) == kernels
+    assert called_kernels([Caller(tmp_path / "none.py")]) == set()
+
+
+@pytest.mark.parametrize(
+    ("function", "kernels"),
+    [
+        ("ends", {"text.lines.line_ends"}),
+        ("counts", {"text.lines.count_lines"}),
+        ("imported", {"text.lines.gather"}),
+        ("both", {"text.lines.line_ends", "text.lines.count_lines"}),
+        ("", {"text.lines.line_ends", "text.lines.count_lines"}),
+        ("made elsewhere", {"text.lines.line_ends", "text.lines.count_lines"}),
+    ],
+)
+def test_calls_of_a_function(tmp_path: Path, function: str, kernels: set[str]) -> None:
+    file = tmp_path / "code.py"
+    file.write_text(
+        "from refinery.kernels.text.lines import count_lines, line_ends\n"
+        "from refinery.kernels.text.lines import gather as imported\n"
+        "def ends(): line_ends()\ncounts = count_lines\ndef both(): ends(), _more()\ndef _more(): both(), counts()"
+    )
+    assert called_kernels([Caller(file, function)]) == kernels
+
+
+def test_rare_kernels_are_compiled_when_they_are_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "code.py"
+    file.write_text("from refinery.kernels.json.jsontext import lacking, skip_space\nlacking(), skip_space()")
+    assert called_kernels([Caller(file)]) == {"json.jsontext.skip_space"}
+    monkeypatch.setattr(jit, "_expected", [lambda: []])
+    monkeypatch.setattr(machine_code, "_folders", lambda: [tmp_path])
+    assert jit._missing(["json.jsontext.skip_space"]) == ["json.jsontext.skip_space"]
+    along = [f"json.jsontext.{name}" for name in ("elements", "lacking", "one_line")]
+    assert jit._missing([jsontext.lacking.name]) == along
 
 
 def test_stored_calls_are_found_again_for_a_changed_file(tmp_path: Path) -> None:
     file = tmp_path / "code.py"
     file.write_text("from refinery.kernels.text.lines import line_ends\nline_ends()")
-    assert stored_calls([file], tmp_path) == stored_calls([file], tmp_path) == {"text.lines.line_ends"}
+    assert stored_calls([Caller(file)], tmp_path) == stored_calls([Caller(file)], tmp_path) == {"text.lines.line_ends"}
     (note,) = (tmp_path / "calls").iterdir()
     note.write_text("[")
     _stored.cache_clear()  # as in another process
-    assert stored_calls([file], tmp_path) == {"text.lines.line_ends"}
+    assert stored_calls([Caller(file)], tmp_path) == {"text.lines.line_ends"}
     assert json.loads(note.read_text()) == ["text.lines.line_ends"]
     file.write_text("from refinery.kernels.text.lines import count_lines\n\ncount_lines()")
-    assert stored_calls([file], tmp_path) == {"text.lines.count_lines"}
+    assert stored_calls([Caller(file)], tmp_path) == {"text.lines.count_lines"}
 
 
 @pytest.mark.parametrize("recipe", [pytest.param("web_sample", marks=pytest.mark.long), "web_dedup"])
@@ -88,7 +121,7 @@ def test_expected_kernels_are_compiled_with_the_first_that_is_missing(
     monkeypatch.setattr(jit, "compile_apart", lambda names, folder: compiled.extend(names))
     monkeypatch.setattr(machine_code, "_folders", lambda: [tmp_path])
     monkeypatch.setattr(machine_code, "user_folder", lambda: tmp_path)
-    jit.expect(lambda: [file])
+    jit.expect(lambda: [Caller(file)])
     jit.compile_missing(line_ends.name)
     assert compiled == ["text.lines.count_lines", "text.lines.line_ends"]
     assert jit._failed == set(compiled)  # nothing was compiled, which is not tried again
