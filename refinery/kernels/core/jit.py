@@ -19,6 +19,7 @@ HELPER_OPTIONS: dict[str, bool] = {}  # of numba; a process that only compiles k
 _declared: dict[str, "Kernel"] = {}  # of the modules that have been imported
 _failed: set[str] = set()  # kernels that cannot be compiled or loaded, so numba runs them
 _expected: list[Callable[[], Iterable[Caller]]] = []  # at most one
+_complete: list[Callable[[], Iterable[Caller]]] = []  # the expected code, once all of its kernels are compiled
 
 
 class Kernel:
@@ -115,7 +116,10 @@ def expect(callers: Callable[[], Iterable[Caller]]) -> None:
 def compile_missing(*called: str) -> None:
     """Compile the kernels that are called or expected and compiled nowhere, on all processors, once per machine."""
     with _compiling:
+        if not called and _complete and _complete == _expected:
+            return
         if not _missing(called):
+            _complete[:] = _expected
             return
         folder = machine_code.user_folder()
         with alone(folder):
