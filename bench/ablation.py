@@ -24,7 +24,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -147,21 +147,21 @@ def least(runs: Sequence[Run]) -> tuple[float, float, int]:
 
 @contextmanager
 def rows_whole() -> Iterator[None]:
-    """Have tasks fetch whole rows of match keys."""
+    """Have tasks that divide match keys fetch whole rows."""
     from refinery.execution.ray import joins
 
-    by_column = joins._local
+    by_column = joins._columns
 
-    def local(store: Any, name: str, columns: Sequence[str], folder: Path) -> str:
-        with joins.opened(store, name) as file:
+    def whole(store: Any, names: Sequence[str], columns: Sequence[str]) -> Any:
+        with joins.opened(store, names[0]) as file:
             every = file.schema_arrow.names
-        return by_column(store, name, every, folder)
+        return by_column(store, names, every).select(list(columns))
 
-    joins._local = local
+    joins._columns = whole
     try:
         yield
     finally:
-        joins._local = by_column
+        joins._columns = by_column
 
 
 def sign(path: Path) -> None:
@@ -180,7 +180,6 @@ def sign(path: Path) -> None:
 def match_keys(samples: int, folder: Path) -> Iterator[list[str]]:
     """Lines of the table of match keys."""
     from bench import clusters
-    from refinery.execution.ray import joins
     from refinery.storage import local, open
 
     names = clusters.keys_of(folder, samples, 0.3, clusters.SHARD)
@@ -193,7 +192,7 @@ def match_keys(samples: int, folder: Path) -> Iterator[list[str]]:
     try:
         base = 0.0
         for what, whole in (("by column", False), ("whole rows", True)):
-            seconds, size = _joined(joins.equal, names, folder, bounds, rows_whole if whole else None)
+            seconds, size = _joined(names, folder, bounds, rows_whole if whole else None)
             base = base or seconds
             yield [f"match keys, {what}", f"{seconds * 1e6 / samples:.2f}", f"{seconds / base:.2f}", f"{size:,.0f}"]
     finally:
@@ -201,25 +200,25 @@ def match_keys(samples: int, folder: Path) -> Iterator[list[str]]:
         open._opened.cache_clear()
 
 
-def _joined(
-    equal: Callable[..., str], names: Sequence[str], folder: Path, bounds: str, change: Any
-) -> tuple[float, float]:
-    """Processor seconds of joining all bands, one task each; and bytes a sample of match keys that one task fetches."""
+def _joined(names: Sequence[str], folder: Path, bounds: str, change: Any) -> tuple[float, float]:
+    """Processor seconds of dividing match keys by bands, and of joining these; and bytes a sample that dividing fetches."""
     from contextlib import nullcontext
 
     import pyarrow.parquet as pq
 
     from bench.clusters import BANDS
+    from refinery.execution.ray import joins
 
+    bands, place = [f"band_{band}" for band in range(BANDS)], (str(folder), None, str(folder))
     with (change or nullcontext)():
         began = time.process_time()
+        joins.divide(place, ["_row"], bands, 1, names, "divided.parts")
         for band in range(BANDS):
-            column = [(f"band_{band}", band)]
-            equal((str(folder), None, str(folder)), names, column, 0, 1, bounds, f"found_{band}.parquet")
+            joins.equal(place, json.dumps(["divided.parts"]), bounds, [(band, band)], f"found_{band}.parts")
         seconds = time.process_time() - began
     files = [pq.ParquetFile(folder / name).metadata for name in names]
     rows = sum(file.num_rows for file in files)
-    wanted = None if change else {"_row", "band_0"}
+    wanted = None if change else {"_row", *bands}
     size = 0
     for file in files:
         for group in map(file.row_group, range(file.num_row_groups)):

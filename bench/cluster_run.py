@@ -15,7 +15,16 @@ from pathlib import Path
 from typing import Any
 
 # The phase of a task by the module of its function.
-PHASES = {"joins": "joining", "clusters": "clusters", "block_tables": "tables", "export": "export"}
+PHASES = {
+    "joins": "joining",
+    "candidates": "joining",
+    "searches": "joining",
+    "remembered": "joining",
+    "clusters": "clusters",
+    "roots": "clusters",
+    "block_tables": "tables",
+    "export": "export",
+}
 EMPTY = 500  # tasks that do nothing, to measure what handing out one costs
 
 
@@ -35,14 +44,22 @@ class Clock:
 
     def watch(self) -> None:
         """Time all tasks of this process's runs."""
-        from refinery.execution.ray import backend, barrier, cluster_tasks, export_sink
+        from refinery.execution.ray import (
+            backend,
+            barrier,
+            candidate_tasks,
+            cluster_tasks,
+            export_sink,
+            index_tasks,
+            search_tasks,
+        )
         from refinery.execution.ray.runner import RayRunner
 
         every, run, find = backend.every, RayRunner.run, barrier.Barrier.find
 
-        def timed_every(cluster: Any, work: Callable[..., str], calls: Any, *more: Any) -> list[str]:
+        def timed_every(cluster: Any, work: Callable[..., str], calls: Any, *more: Any, **named: Any) -> list[str]:
             began = time.perf_counter()
-            found = every(cluster, work, calls, *more)
+            found = every(cluster, work, calls, *more, **named)
             module = work.__module__.rpartition(".")[2]
             self.add(PHASES.get(module, module), time.perf_counter() - began, len(calls))
             return found
@@ -61,7 +78,7 @@ class Clock:
             self.barrier += time.perf_counter() - began
             return found
 
-        for module in (backend, barrier, cluster_tasks, export_sink):
+        for module in (backend, barrier, candidate_tasks, cluster_tasks, export_sink, index_tasks, search_tasks):
             module.every = timed_every  # type: ignore[attr-defined]
         RayRunner.run, barrier.Barrier.find = timed_run, timed_find  # type: ignore[method-assign]
 

@@ -27,17 +27,17 @@ def kill_in(phase: str) -> None:
     work, current = PHASES[phase], threading.local()  # the export runs beside the tables
     result, every, answer = RayRunner._result, mapping.every, mapping._answer
 
-    def begin(cluster: Any, called: Any, *arguments: Any) -> list[str]:
+    def begin(cluster: Any, called: Any, *arguments: Any, **named: Any) -> list[str]:
         current.work = f"{called.__module__}:{called.__qualname__}"
-        return every(cluster, called, *arguments)
+        return every(cluster, called, *arguments, **named)
 
-    def _answer(ray: Any, reference: Any) -> str:
-        found = answer(ray, reference)
+    def _answer(*arguments: Any) -> str:
+        found = answer(*arguments)
         die(current.work == work)
         return found
 
-    def _result(self: RayRunner, job: _Job, reference: Any) -> Any:
-        found = result(self, job, reference)
+    def _result(self: RayRunner, job: _Job, *arguments: Any) -> Any:
+        found = result(self, job, *arguments)
         die(self.name.startswith(work.replace("_", " ") + ":"))
         return found
 
