@@ -42,7 +42,7 @@ def test_the_size_is_that_of_the_cluster(cluster: Any, driver: Any, tmp_path: Pa
 
 
 def autoscaler(*groups: tuple[int, int], most: int | None = None) -> Any:
-    """What an autoscaler reports to Ray: most nodes of each kind (-1: no limit), and their cores."""
+    """An autoscaler's report to Ray: most nodes of each kind (-1: no limit), and their cores."""
     from ray.core.generated.autoscaler_pb2 import ClusterConfig, NodeGroupConfig
 
     kinds = [NodeGroupConfig(resources={"CPU": cores}, max_count=nodes) for nodes, cores in groups]
