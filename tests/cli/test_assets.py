@@ -33,7 +33,8 @@ process:
 
 @pytest.fixture(autouse=True)
 def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No model is found but where a test puts one; kernels stay where they are."""
+    """No model is found but where a test puts one, in a folder of its own; kernels stay where they are."""
+    monkeypatch.chdir(tmp_path)
     for name in VARIABLES:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
