@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping
 from io import BytesIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from refinery.common.cache_files import read_cached, write_cached
 from refinery.common.packages import installed_version
@@ -15,11 +17,15 @@ if TYPE_CHECKING:
 _MOST = 500  # templates, of some 5 kB each
 
 
-def code_cache() -> BytecodeCache:
-    """Store of Jinja's compiled templates. Jinja's keys cover the template and Python; the folder names Jinja's version."""
+def code_cache(syntax: Mapping[str, Any]) -> BytecodeCache:
+    """Store of compiled templates of a sandboxed environment. syntax: its options that change the code.
+
+    Jinja's keys cover the template and Python; the folder covers Jinja's version and the options.
+    """
     from jinja2.bccache import Bucket, BytecodeCache
 
-    folder = cache_root() / f"templates-{installed_version('jinja2')}"
+    options = hashlib.sha256(repr(sorted(syntax.items())).encode()).hexdigest()[:8]
+    folder = cache_root() / f"templates-{installed_version('jinja2')}-{options}"
 
     class CodeCache(BytecodeCache):
         def load_bytecode(self, bucket: Bucket) -> None:

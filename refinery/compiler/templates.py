@@ -113,14 +113,13 @@ def environment() -> jinja2.Environment:
     """The Jinja environment: sandboxed, because operator files may be untrusted; an unknown variable is an error."""
     from jinja2.sandbox import SandboxedEnvironment
 
+    syntax = {"trim_blocks": True, "lstrip_blocks": True, "autoescape": False}
     env = SandboxedEnvironment(
         undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        autoescape=False,
         loader=jinja2.FunctionLoader(_bodies.get),
         cache_size=-1,
-        bytecode_cache=code_cache(),
+        bytecode_cache=code_cache(syntax),
+        **syntax,
     )
     env.filters["lit"] = lit
     env.filters["ident"] = ident
