@@ -9,6 +9,8 @@ import sys
 import time
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.conftest import ROOT
@@ -143,3 +145,26 @@ def test_submodules_of_arrow_are_imported_by_name() -> None:
         if re.search(r"\bpa\.(compute|parquet|csv)\.", path.read_text())
     ]
     assert found == []
+
+
+LAST = """
+import sys
+from pathlib import Path
+from refinery.monitoring.watch import last_of
+assert last_of(Path(sys.argv[1])) == {"file": "in.jsonl", "line": 3, "operator": "", "error": "no JSON"}
+assert last_of(Path("nowhere.parquet")) is None
+print(*{"pandas", "pyarrow.dataset"} & set(sys.modules))
+"""
+
+
+def test_the_status_of_a_run_with_quarantined_rows_is_written_without_pandas(tmp_path: Path) -> None:
+    rows = {
+        "file": ["in.jsonl"] * 2,
+        "line": [1, 3],
+        "operator": ["", ""],
+        "error": ["no JSON"] * 2,
+        "sample": ["", ""],
+    }
+    pq.write_table(pa.table(rows), tmp_path / "quarantine.parquet")
+    command = [sys.executable, "-c", LAST, tmp_path / "quarantine.parquet"]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == ""

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from refinery.common.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import fnmatch
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from refinery.common.lazy_dataclass import dataclass
 
 _HUB = "https://huggingface.co"
 _MODELS = "https://dl.fbaipublicfiles.com/fasttext/supervised-models"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.deduplicators import matched, statement
 from refinery.dedup import index as indexes
 from refinery.dedup import limits, units

@@ -11,12 +11,12 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.deduplicators import statement
 from refinery.compiler.templates import lit
 from refinery.dedup.index_place import LIST, IndexFolder, IndexPlace

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -15,6 +14,7 @@ import pyarrow as pa
 
 from refinery.common.connections import connect
 from refinery.common.lazy import duckdb
+from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.deduplicators import sql_of
 from refinery.compiler.templates import lit
 from refinery.dedup.matchers import MatchColumn

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from refinery.common.parquet import table_of
 from refinery.errors import QuarantineError
 from refinery.io.model import Shard
 from refinery.io.readers.registry import reader_of
@@ -63,11 +64,10 @@ class QuarantineLimit:
 
     def _example(self) -> str:
         """Text that shows the first quarantined row."""
-        import pyarrow.parquet as pq
 
         if not self._first:
             return ""
-        row = pq.read_table(self._fetch(self._first.quarantine)).slice(0, 1).to_pylist()[0]
+        row = table_of(self._fetch(self._first.quarantine)).slice(0, 1).to_pylist()[0]
         by = f"{row['operator']}: " if row["operator"] else ""
         return f". One of them: {self._place(row['file'], row['line'])}: {by}{row['error']}"
 

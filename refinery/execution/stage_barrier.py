@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from refinery.common.lazy_dataclass import dataclass
 from refinery.common.paths import shorter
 from refinery.dedup.barrier import DedupInput, DedupResult
 from refinery.dedup.index import Index, name_of_run, open_index, require

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from refinery.common.fitted import Fitted, broken_label, narrower
-from refinery.common.lazy import pq
+from refinery.common.parquet import table_of
 from refinery.common.printable import printable
 from refinery.compiler.explain import BarrierPlan, StepPlan, barrier_plan, step_plans
 from refinery.compiler.step_columns import needs_of
@@ -242,7 +242,7 @@ def _measured(prepared: Plan, stage: StageResult) -> Iterator[Any]:
         for step, seconds in result.seconds.items():
             spent[step] += seconds
     for path in stage.files("facts"):
-        ended.update(pq.read_table(path, columns=["_dropped"])["_dropped"].to_pylist())
+        ended.update(table_of(path, ["_dropped"])["_dropped"].to_pylist())
     size = sum(result.bytes for result in stage.results)
     rows = sum(result.rows - result.quarantined for result in stage.results)
     total = sum(spent.values()) or 1e-9

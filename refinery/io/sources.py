@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from refinery.common.lazy_dataclass import dataclass
 from refinery.common.paths import printable
 from refinery.errors import DataError
 from refinery.io.folders import base_of, below, files_of, is_never_data, odd_kind, of_one_format

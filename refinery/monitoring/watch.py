@@ -8,14 +8,16 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from refinery.common.lazy_dataclass import dataclass
 from refinery.common.numbers import size as of_bytes
+from refinery.common.parquet import table_of
 from refinery.common.redaction import hide
 from refinery.kernels.core.arrow import of_rows
 from refinery.monitoring import state
@@ -289,10 +291,8 @@ def _is_interrupted(error: BaseException) -> bool:
 
 def last_of(path: Path) -> dict[str, Any] | None:
     """The last row of a shard's quarantine file, without the sample itself."""
-    import pyarrow.parquet as pq
-
     try:
-        rows = pq.read_table(path, columns=["file", "line", "operator", "error"]).to_pylist()
+        rows = table_of(path, ["file", "line", "operator", "error"]).to_pylist()
     except (OSError, pa.ArrowException):
         return None
     return rows[-1] if rows else None

@@ -19,20 +19,27 @@ _WORD = re.compile(r"[a-z_]\w*")
 
 def kernel_callers(recipe: Recipe, library: Library) -> set[Caller]:
     """Functions of the recipe's operators, features and matchers, and whole modules of imported readers and writers."""
-    used = [(library.operators[step.name], step.params) for step in recipe.steps]
-    found = {caller for operator, params in used for caller in _of_operator(operator, params, library)}
-    if any(operator.kind == "deduplicator" for operator, _ in used):
+    found = certain_callers(recipe, library)
+    for step in recipe.steps:
+        operator = library.operators[step.name]
+        functions = () if operator.kind == "deduplicator" else operator.functions
+        found.update(_of_template(operator.sql, functions, step.params, library))
+    return found
+
+
+def certain_callers(recipe: Recipe, library: Library) -> set[Caller]:
+    """Those of the callers that stand in no template: of matchers, readers and writers."""
+    used = [library.operators[step.name] for step in recipe.steps]
+    deduplicators = [operator for operator in used if operator.kind == "deduplicator"]
+    found = {caller for operator in deduplicators for caller in _of_deduplicator(operator)}
+    if deduplicators:
         found.update(_imported("refinery.dedup.", but="refinery.dedup.matchers."))
     return found.union(_imported("refinery.io."))
 
 
-def _of_operator(operator: Operator, params: Mapping[str, Any], library: Library) -> Iterator[Caller]:
-    if operator.kind != "deduplicator":
-        yield from _of_template(operator.sql, operator.functions, params, library)
-        return
+def _of_deduplicator(operator: Operator) -> Iterator[Caller]:
     yield Caller(operator.path)
     yield from (Caller(function.path) for function in operator.functions)
-    yield from _of_template(operator.sql, (), params, library)
     yield Caller(operator.matcher_path or Path(sys.modules[type(operator.matcher).__module__].__file__ or ""))
 
 

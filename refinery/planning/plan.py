@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from refinery.common.fields import keys_of
+from refinery.common.lazy_dataclass import dataclass
 from refinery.common.paths import shorter
 from refinery.compiler.filter_order import FilterOrder, movable
 from refinery.compiler.model import Chain, CompileContext, Schema, Stat
@@ -28,7 +29,7 @@ from refinery.operators import Library
 from refinery.planning.binding import bind
 from refinery.planning.field_check import missing_fields, text_fields
 from refinery.planning.filter_costs import Costs, by_class, keep, measured, order_notes, ordering, recorded
-from refinery.planning.kernel_callers import kernel_callers
+from refinery.planning.kernel_callers import certain_callers, kernel_callers
 from refinery.planning.shard_cut import Capacity, ShardCut, shard_cut
 from refinery.planning.sizes import Sizes, batch_sizes, mean_row
 from refinery.planning.stored_stages import binds_alike, stage_key, store_stage, stored_stage
@@ -140,16 +141,17 @@ def prepare(
     shard_size: int | None = None,
     orderings: Sequence[FilterOrder] | None = None,
     binds: bool = True,
+    looks: bool = True,
     capacity: Capacity | None = None,
 ) -> Plan:
     """Find the inputs, compile the recipe and let DuckDB bind it, before any data is processed.
 
     dataset: an Arrow table or a frame in place of files. orderings: of the stages of an earlier run that
-    is explained or continued; by default those that the recipe's `fusion_strategy` finds. binds: False if it is known
-    that DuckDB binds the statements and that the samples have the fields. capacity: of the cluster that the run is for. Raises RecipeError for SQL that does not bind,
-    DataError for inputs that cannot be read.
+    is explained or continued; by default those that the recipe's `fusion_strategy` finds. binds: False if it is known that
+    DuckDB binds the statements. looks: False if it is known that the samples have the fields. capacity: of the cluster that
+    the run is for. Raises RecipeError for SQL that does not bind, DataError for inputs that cannot be read.
     """
-    expect(partial(kernel_callers, recipe, library))
+    expect(partial(kernel_callers, recipe, library), partial(certain_callers, recipe, library))
     sources, notes = (
         find(recipe.inputs, recipe.suffixes, recipe.path, library.readers.values())
         if dataset is None
@@ -164,7 +166,7 @@ def prepare(
     )
     shards, few = cut(sources, shape.size, workers), list[str]()
     differs = shape.difference(len(shards))
-    unlike, lacking = missing_fields(recipe, library, shards) if binds else ([], [])
+    unlike, lacking = missing_fields(recipe, library, shards) if binds and looks else ([], [])
     if unlike:
         raise RecipeError(by_place(unlike))
     if dataset is None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import yaml
 
 from refinery.assets.find import revision_of
 from refinery.assets.places import hub
+from refinery.common.lazy_dataclass import dataclass
 from refinery.io.formats import split_suffix
 from refinery.io.readers.registry import READERS
 

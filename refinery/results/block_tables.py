@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from refinery.common.connections import connect
 from refinery.common.lazy import pq
+from refinery.common.parquet import table_of
 from refinery.compiler.templates import lit
 from refinery.errors import ConservationError
 from refinery.io.writers.export import stats_query
@@ -213,7 +214,7 @@ class _Block:
         found = {}
         for number, group in enumerate(self._plan.groups):
             if group in chosen:
-                keys = pq.read_table(self._files([chosen[group]])[0])["key"].to_pylist()
+                keys = table_of(self._files([chosen[group]])[0])["key"].to_pylist()
                 found[group] = self._group(number, group, keys)
         return found
 

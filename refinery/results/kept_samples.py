@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any
 
@@ -12,6 +11,7 @@ import pyarrow as pa
 
 from refinery.common.connections import connect
 from refinery.common.lazy import duckdb
+from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.templates import ident, lit
 from refinery.errors import DataError
 from refinery.io.batch import LINE

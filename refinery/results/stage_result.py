@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from refinery.common.lazy_dataclass import dataclass
 from refinery.dedup.barrier import DedupResult
 from refinery.io.model import Shard
 from refinery.planning.plan import CompiledStage

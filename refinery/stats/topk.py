@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
+
+from refinery.common.lazy_dataclass import dataclass
 
 TOP_K_GROUPS = ("fqdn", "suffix")
 TOP_K = 100_000

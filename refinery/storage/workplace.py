@@ -13,9 +13,9 @@ import re
 import shutil
 import tempfile
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from refinery.common.lazy_dataclass import dataclass
 from refinery.storage.holdings import OwnedObjects
 from refinery.storage.open import open_store
 from refinery.storage.run_folder import RunDir

@@ -7,12 +7,14 @@ import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import Any
 
 from refinery import kernels
 from refinery.common.lazy import pq
+from refinery.common.lazy_dataclass import dataclass
+from refinery.common.parquet import table_of
 from refinery.common.paths import shorter
 from refinery.io.content_digest import content_of, is_lines, stamp_of
 from refinery.io.model import Shard
@@ -172,7 +174,7 @@ def holds(store: Store, mark: DoneMark, shard: Shard, task: Task) -> DoneMark | 
 def _moved(store: Store, mark: DoneMark, paths: tuple[str, ...]) -> DoneMark:
     """The mark of a shard whose input files have moved; its quarantine is rewritten with the new paths."""
     name = mark.result.quarantine
-    table = pq.read_table(store.fetch(name))
+    table = table_of(store.fetch(name))
     where = dict(zip(mark.paths, paths, strict=True))
     column = of_texts([where.get(path, path) for path in table["file"].to_pylist()])
     aside = store.scratch() / name.replace("/", "-")

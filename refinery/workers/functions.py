@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from refinery.common.lazy import duckdb
 from refinery.kernels.core.arrow import ints, whole
-from refinery.kernels.core.jit import compile_missing
+from refinery.kernels.core.jit import compile_expected
+from refinery.kernels.core.kernel_calls import Caller
 from refinery.operators import Function, is_shipped
 from refinery.workers.function_results import Contract, checked
 from refinery.workers.process_guard import guarded
@@ -43,14 +44,14 @@ def register(
     Imports the files of the functions, with their dependencies, and compiles those of their kernels that are not yet
     compiled: the time is no step's.
     """
-    contract = Contract()
-    for function in functions:
+    contract, given = Contract(), list(functions)
+    for function in given:
         types: list[Any] = [*function.columns, *function.constants]
         returns: Any = function.returns
         call = checked(function, run(function), contract)
         call = around(function, call) if around is not None else call
         con.create_function(function.name, _vectorised(function, call), types, returns, **_OPTIONS)
-    compile_missing()
+    compile_expected(*(Caller(function.path, function.call) for function in given))
     return contract
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from refinery.common.key_fields import left_out
+from refinery.common.lazy_dataclass import dataclass
 from refinery.io.writers.shared_file import SharedFile
 
 

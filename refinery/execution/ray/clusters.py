@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.common.lazy import pc, pq
+from refinery.common.parquet import table_of
 from refinery.dedup.barrier import write_clusters
 from refinery.dedup.clusters import Clusters
 from refinery.dedup.linked import gathered, renamed
@@ -119,8 +120,8 @@ def settle(place: Place, names: str, statements: str, bounds: str, part: int, du
                 kept = _survivors(keys, given["survivors"], row, root)
                 clusters = Clusters(row, root, kept, via, how, jaccard)
                 write_clusters(keys, clusters, given["duplicates"], gone, own)
-        write_groups(pq.read_table(gone), "_row", at, folder / "by_row.parts")
-        write_groups(pq.read_table(own), "kept", at, folder / "by_kept.parts")
+        write_groups(table_of(gone), "_row", at, folder / "by_row.parts")
+        write_groups(table_of(own), "kept", at, folder / "by_kept.parts")
         store.publish(folder / "by_row.parts", duplicates)
         store.publish(folder / "by_kept.parts", members)
     return json.dumps([len(row), int(clusters.sizes().max(initial=0))])

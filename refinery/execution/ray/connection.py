@@ -7,10 +7,11 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from refinery.common.lazy_dataclass import dataclass
 from refinery.errors import OperatorError
 from refinery.execution.ray.cleaner import cleaned_after
 from refinery.execution.ray.temporary import temporary

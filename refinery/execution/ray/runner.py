@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.program import Program
 from refinery.errors import OperatorError
 from refinery.execution.ray import results as answers

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from refinery.common.lazy import duckdb
+from refinery.common.lazy_dataclass import dataclass
 from refinery.errors import RefineryError
 from refinery.execution.stage_runner import BATCH
 from refinery.inspect.why.query import RowHistories

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.program import build
 from refinery.errors import DataError
 from refinery.execution.assets import require_same_side_files
@@ -100,9 +101,8 @@ class RowHistories:
         from refinery.execution.open import open_recipe
 
         recipe, library = open_recipe(self.run_dir.recipe)
-        prepared = prepare(
-            recipe, library, shard_size=self.manifest["shard_size"], orderings=orderings_of(self.run_dir)
-        )
+        cut, orderings = self.manifest["shard_size"], orderings_of(self.run_dir)
+        prepared = prepare(recipe, library, shard_size=cut, orderings=orderings, looks=False)
         if prepared.fingerprint != self.manifest["fingerprint"]:
             raise DataError("the operators have changed since the run, so rows cannot be recomputed; run it again")
         require_same_side_files(self.manifest, recipe)

@@ -8,11 +8,12 @@ import os
 import secrets
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from refinery import kernels
+from refinery.common.lazy_dataclass import dataclass
 from refinery.io.model import Written
 from refinery.io.writers import parquet_footer
 from refinery.io.writers.export_files import names

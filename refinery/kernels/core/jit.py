@@ -18,8 +18,10 @@ _compiling = threading.RLock()
 HELPER_OPTIONS: dict[str, bool] = {}  # of numba; a process that only compiles kernels adds to them
 _declared: dict[str, "Kernel"] = {}  # of the modules that have been imported
 _failed: set[str] = set()  # kernels that cannot be compiled or loaded, so numba runs them
-_expected: list[Callable[[], Iterable[Caller]]] = []  # at most one
-_complete: list[Callable[[], Iterable[Caller]]] = []  # the expected code, once all of its kernels are compiled
+_Callers = Callable[[], Iterable[Caller]]
+_expected: list[_Callers] = []  # at most one
+_certain: list[_Callers] = []  # a part of the expected code that is found at once
+_complete: list[_Callers] = []  # the expected code, once all of its kernels are compiled
 
 
 class Kernel:
@@ -105,12 +107,23 @@ class Kernel:
         machine_code.store(self.name, folder, *compile_kernel(self.dispatcher, self._arguments))
 
 
-def expect(callers: Callable[[], Iterable[Caller]]) -> None:
-    """Name the code whose kernels this process will call.
+def expect(callers: _Callers, certain: _Callers) -> None:
+    """Name the code whose kernels this process will call. certain: a part of it that is found at once.
 
     They are compiled with the first kernel that is missing. Without such code, the kernels of imported modules are.
     """
-    _expected[:] = [callers]
+    _expected[:], _certain[:] = [callers], [certain]
+
+
+def compile_expected(*run: Caller) -> None:
+    """Compile all expected kernels if one is missing of the code that is certain to run. run: more of that code.
+
+    To find all that is expected takes longer than all other work on kernels, once they are compiled.
+    """
+    with _compiling:
+        certain = [*run, *(caller for callers in _certain for caller in callers())]
+        if not _expected or any(map(_is_missing, stored_calls(certain, machine_code.CACHE))):
+            compile_missing()
 
 
 def compile_missing(*called: str) -> None:

@@ -8,10 +8,11 @@ fields are declared by `record`.
 import re
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from refinery.common.lazy_dataclass import dataclass
 
 _fields: dict[type, str] = {}
 
