@@ -18,11 +18,11 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from refinery.compiler.model import OrderTerm
-from refinery.dedup import clusters as clusters_module
 from refinery.dedup.clusters import Clusters, cluster
 from refinery.dedup.match_keys import MatchKeys, SqlLimits
 from refinery.dedup.matchers import MATCHERS, MatchColumn, SampleMatcher
 from refinery.dedup.matchers.model import Pairs
+from refinery.kernels.dedup import unionfind
 from tests.examples import share_of
 from tests.runs import exported, refine, rows
 
@@ -170,21 +170,19 @@ def union_find(found: list[list[int]]) -> list[int]:
 BLOCKS = st.lists(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=12), max_size=8)
 
 
-@given(BLOCKS, st.integers(1, 20))
+@given(BLOCKS, st.sampled_from([2, 8, 64]))
 @examples(max_examples=share_of(150))
-def test_clusters_are_those_of_a_union_find(blocks: list[list[tuple[int, int]]], pending: int) -> None:
+def test_clusters_are_those_of_a_union_find(blocks: list[list[tuple[int, int]]], fewest: int) -> None:
     blocks = [[pair for pair in block if pair[0] != pair[1]] for block in blocks]
     both = [pair for block in blocks for pair in block]
     given_pairs = []
     for how, block in enumerate(blocks):
         a, b = (np.array(ends, np.int64) for ends in (zip(*block, strict=True) if block else ((), ())))
         given_pairs.append(Pairs(a, b, np.full(len(a), how, np.int32), np.full(len(a), how / 10)))
-    limit, clusters_module._PENDING = clusters_module._PENDING, pending
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(unionfind, "FEWEST", fewest)  # so that there is no room soon
         found = cluster(given_pairs, SimpleNamespace(), [])  # type: ignore[arg-type]
         again = cluster(given_pairs[::-1], SimpleNamespace(), [])  # type: ignore[arg-type]
-    finally:
-        clusters_module._PENDING = limit
     parents = union_find([list(pair) for pair in both])
     members = sorted({one for pair in both for one in pair})
     assert found.row.tolist() == members and found.root.tolist() == [parents[one] for one in members]
