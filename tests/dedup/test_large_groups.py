@@ -18,6 +18,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from refinery.compiler.model import OrderTerm
+from refinery.dedup import match_keys
 from refinery.dedup.clusters import Clusters, cluster
 from refinery.dedup.match_keys import MatchKeys, SqlLimits
 from refinery.dedup.matchers import MATCHERS, MatchColumn, SampleMatcher
@@ -104,6 +105,23 @@ def test_a_chain_through_two_bands_is_one_cluster(marks_of: Callable[..., MatchK
     assert given_pairs.count == LARGE - 1
     check(found, LARGE)
     assert (found.via[1:] == found.row[:-1]).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_bands_in_memory_give_the_pairs_of_sql(
+    marks_of: Callable[..., MatchKeys], monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """With NULLs, too, which are equal to nothing."""
+    rng, found = np.random.default_rng(seed), []
+    bands = {f"band_{band}": rng.integers(0, 1 << (4 * band + 2), 500).astype(np.uint64) for band in range(3)}
+    bands["band_3"] = pa.array(bands["band_0"], mask=rng.random(500) < 0.5)  # type: ignore[assignment]
+    for most in (1 << 20, 0):
+        monkeypatch.setattr(match_keys, "_IN_MEMORY", most)
+        with marks_of(**bands) as marks:
+            assert marks.small == (most > 0)
+            blocks = list(pairs_by("bands", marks, {}))
+        found.append({pair for pairs in blocks for pair in zip(*(c.tolist() for c in pairs[:3]), strict=True)})
+    assert found[0] == found[1] and len({how for _, _, how in found[0]}) == 4
 
 
 def test_a_large_group_in_an_order_keeps_the_best(marks_of: Callable[..., MatchKeys]) -> None:
