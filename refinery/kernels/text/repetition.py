@@ -1,4 +1,4 @@
-"""Repetition of character n-grams, counted without a comparison of their characters.
+"""Repetition of character n-grams: short ones by their characters (`repetition_units`), the others by hashes.
 
 Windows of n characters are hashed by doubling: the hashes of 2k characters follow from two hashes of k characters in
 a loop without dependence between its steps, which so runs in vector registers. Equal 64-bit hashes count as equal
@@ -16,7 +16,15 @@ from refinery.kernels.core.jit import entry, kernel
 from refinery.kernels.core.signatures import record
 from refinery.kernels.core.sorting import sort, stack
 from refinery.kernels.core.utf8 import decode
-from refinery.kernels.text.repetition_units import CODES, LONGEST, PADDING, count_units, table_bits_of, write_units
+from refinery.kernels.text.repetition_units import (
+    CODES,
+    LONGEST,
+    PADDING,
+    TOO_MANY,
+    bits_of_table,
+    count_units,
+    write_units,
+)
 
 # Odd, so that a multiplication loses no information.
 BASE = np.uint64(0x9E3779B97F4A7C15)
@@ -26,7 +34,7 @@ HALF = np.uint64(32)
 ONE = np.uint64(1)
 SLOTS_PER_GRAM = 3  # measured: fewer cost more probes, more cost cache misses
 
-SHORT = (1 << 16) - 2  # most characters of a text whose positions take two bytes
+SHORT = (1 << 16) - 2  # most characters of a text whose positions take two bytes, counted from 1
 AT_ONCE = 1 << 21  # bytes of the longest text whose n-grams are counted in one pass, at fifty bytes of memory each
 STRIDE = 4096  # characters, or more for longer n-grams, that are hashed at a time in longer texts
 OFTEN = 1 << 16  # n-grams that occur more often are few enough for a list
@@ -50,7 +58,7 @@ def ratio_rows(
 
 
 class ShortCounts(NamedTuple):
-    """Room for counting the n-grams of texts of at most SHORT characters; see `_count`."""
+    """Room for counting the n-grams of a text of at most SHORT characters; see `_count`. frequencies: see `_histogram`."""
 
     table: np.ndarray
     first: np.ndarray
@@ -69,13 +77,13 @@ class LongCounts(NamedTuple):
     frequencies: np.ndarray
 
 
-record(ShortCounts, " ".join(["uint16[]"] * 5))
-record(LongCounts, " ".join(["uint32[]"] * 5))
+record(ShortCounts, " ".join(["uint16[]"] * len(ShortCounts._fields)))
+record(LongCounts, " ".join(["uint32[]"] * len(LongCounts._fields)))
 
 
 def _counts(longest: int, kind: Any) -> tuple[np.ndarray, ...]:
-    sizes = 1 << max(_bits(longest), table_bits_of(longest)), longest, longest + 1, longest // 2 + 1, longest + 1
-    return tuple(np.empty(size, kind) for size in sizes)
+    slots = 1 << max(_bits(longest), bits_of_table(longest))
+    return tuple(np.empty(size, kind) for size in (slots, longest, longest + 1, longest // 2 + 1, longest + 1))
 
 
 def _bits(grams: int) -> int:
@@ -93,40 +101,43 @@ def _ratio_rows(
 ):  # fmt: skip
     """`ratio_rows` for texts of at most `at_once` bytes, with room for the longest of them."""
     for row in range(len(valid)):
-        if not valid[row] or offsets[row + 1] - offsets[row] > at_once:
+        size = offsets[row + 1] - offsets[row]
+        if not valid[row] or size > at_once:
+            continue
+        ratios[row] = 0.0
+        if size < n:
             continue
         text = data[offsets[row] : offsets[row + 1]]
-        ratios[row] = 0.0
-        if len(text) < n:
-            continue
-        length = write_units(text, units, codes, numbers) if n <= LONGEST else -1
-        if length >= 0:
-            if length < n:
-                continue
-            count = length - n + 1
-            if length <= SHORT:
-                different, again = count_units(units, length, n, short.table, short.first, short.again, short.repeated)
-                ratios[row] = _ratio(short, different, again, count)
-            else:
-                different, again = count_units(units, length, n, long.table, long.first, long.again, long.repeated)
-                ratios[row] = _ratio(long, different, again, count)
+        length = write_units(text, units, codes, numbers) if n <= LONGEST else TOO_MANY
+        if length != TOO_MANY:
+            if length >= n:
+                ratios[row] = (
+                    _of_units(units, length, n, short) if length <= SHORT else _of_units(units, length, n, long)
+                )
             continue
         length = _decode(text, points)
-        if length < n:
-            continue
-        count, place = _hash_windows(points[:length], n, hashes)
-        if length <= SHORT:
-            different, again = _count(hashes[place, :count], short.table, short.first, short.again, short.repeated)
-            ratios[row] = _ratio(short, different, again, count)
-        else:
-            different, again = _count(hashes[place, :count], long.table, long.first, long.again, long.repeated)
-            ratios[row] = _ratio(long, different, again, count)
+        if length >= n:
+            count, place = _hash_windows(points[:length], n, hashes)
+            grams = hashes[place, :count]
+            ratios[row] = _of_hashes(grams, short) if length <= SHORT else _of_hashes(grams, long)
 
 
 @kernel
-def _ratio(counts, different, again, grams):
-    most = _histogram(counts.again, counts.repeated[:again], counts.frequencies)
-    return _share(counts.frequencies[: most + 1], different, again, 0, 0) / grams
+def _of_units(units, length, n, room):
+    different, again = count_units(units, length, n, room.table, room.first, room.again, room.repeated)
+    return _ratio(room, different, again, length - n + 1)
+
+
+@kernel
+def _of_hashes(grams, room):
+    different, again = _count(grams, room.table, room.first, room.again, room.repeated)
+    return _ratio(room, different, again, len(grams))
+
+
+@kernel
+def _ratio(room, different, again, grams):
+    most = _histogram(room.again, room.repeated[:again], room.frequencies)
+    return _share(room.frequencies[: most + 1], different, again, 0, 0) / grams
 
 
 @kernel

@@ -18,6 +18,7 @@ CODES = 512  # places for the characters of a text beyond ASCII, a power of two
 SLOTS_PER_GRAM = 4  # measured
 
 ASCII = 0x80
+TOO_MANY = -1
 BASE = np.uint64(0x9E3779B97F4A7C15)
 MIX = np.uint64(0xD6E8FEB86659FD93)
 ONE = np.uint64(1)
@@ -25,7 +26,7 @@ ONE = np.uint64(1)
 
 @kernel
 def write_units(text, units, codes, numbers):
-    """Write a text with one byte for each character; returns their number, -1 for more than 256 different ones.
+    """Write a text with one byte for each character; returns their number, TOO_MANY for more than 256 different ones.
 
     ASCII stays, others get the next number. codes, numbers: room for the others and their numbers, CODES each.
     """
@@ -39,7 +40,7 @@ def write_units(text, units, codes, numbers):
         while i < len(text) and text[i] < ASCII and i + BLOCK > len(text):
             units[length] = text[i]
             i, length = i + 1, length + 1
-        if not cleared and i < len(text):
+        if not cleared and i < len(text) and text[i] >= ASCII:
             codes[:] = 0
             cleared = True
         while i < len(text) and text[i] >= ASCII:
@@ -47,7 +48,7 @@ def write_units(text, units, codes, numbers):
             slot = _slot(np.uint32(point), codes)
             if codes[slot] == 0:
                 if known == ASCII:
-                    return -1
+                    return TOO_MANY
                 codes[slot], numbers[slot] = point, ASCII + known
                 known += 1
             units[length] = numbers[slot]
@@ -63,14 +64,13 @@ def _slot(point, codes):
     return slot
 
 
-def table_bits_of(grams: int) -> int:
-    """Bits of a slot in a table for so many n-grams, or a few more."""
+def bits_of_table(grams: int) -> int:
+    """Bits of a slot in a table with room for SLOTS_PER_GRAM of so many n-grams, at least."""
     return max(4, (SLOTS_PER_GRAM * grams).bit_length())
 
 
 @kernel
-def table_bits(grams):
-    """Bits of a slot in a table for so many n-grams."""
+def _table_bits(grams):
     bits = 4
     while (1 << bits) < SLOTS_PER_GRAM * grams:
         bits += 1
@@ -87,7 +87,7 @@ def count_units(units, length, n, table, first, again, repeated):
     """
     grams, last = np.uint64(length - n + 1), np.uint64(n - 1)
     ahead, keep = max(n - 8, 0), low_bits(8 * min(n, 8))
-    bits = table_bits(length - n + 1)
+    bits = _table_bits(length - n + 1)
     shift, mask = np.uint64(64 - bits), np.uint64((1 << bits) - 1)
     table[: 1 << bits] = 0
     different = listed = np.uint64(0)
