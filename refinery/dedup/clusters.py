@@ -16,9 +16,6 @@ from refinery.dedup.match_keys import MatchKeys
 from refinery.dedup.matchers.model import Pairs
 from refinery.kernels.core.arrow import ints, numbers
 
-# Least number of collected matches before they are merged.
-_PENDING = 1 << 16
-
 
 @dataclass(frozen=True)
 class Clusters:
@@ -47,66 +44,50 @@ class Clusters:
 
 def cluster(found: Iterable[Pairs], keys: MatchKeys, order: Sequence[Any]) -> Clusters:
     """Join pairs to clusters. order: terms of the order that chooses survivors; empty: the first sample stays."""
-    components, evidence = kernels.dedup.unionfind.Components(), Evidence()
-    for pairs in found:
-        components.add(pairs.row, pairs.via)
-        evidence.add_both(pairs)
-    row, root = components.labels()
+    row, root, via, how, jaccard = explained(found)
     kept = _survivors(keys, row, root, order) if order and len(row) else root
-    return Clusters(row, root, kept, *evidence.of(row))
+    return Clusters(row, root, kept, via, how, jaccard)
 
 
-class Evidence:
-    """The match that explains each sample in a pair, independent of the order of the pairs.
+def explained(found: Iterable[Pairs]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Samples in a pair, ascending, the first sample of each one's component, and the match that explains it.
 
-    A match with an earlier sample is preferred to one with a later sample, then the lowest band or distance, then the
-    first sample. Matches are merged once there are as many as known samples, because a merge per block would be slow.
+    The match: via, how, jaccard. Nothing depends on the order of the pairs.
     """
+    components = kernels.dedup.unionfind.Components()
+    matches = _Matches()
+    for pairs in found:
+        matches.add(pairs, *components.add(pairs.row, pairs.via), components.count)
+    row, root, places = components.labels()
+    return row, root, *matches.of(places)
+
+
+class _Matches:
+    """The match that explains each sample, by the sample's place; see `kernels.dedup.explained`."""
 
     def __init__(self) -> None:
-        self._found = Pairs(*(np.zeros(0, kind) for kind in (np.int64, np.int64, np.int32, np.float64)))
-        self._pending: list[Pairs] = []
-        self._waiting = 0
+        self._known = np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.float64)
 
-    def add(self, pairs: Pairs) -> None:
-        """Collect the matches that are preferred to the known ones."""
-        better = self._better(pairs)
-        self._pending.append(Pairs(*(values[better] for values in pairs)))
-        self._waiting += int(better.sum())
-        if self._waiting >= max(_PENDING, len(self._found.row)):
-            self._take_in()
+    def add(self, pairs: Pairs, row_places: np.ndarray, via_places: np.ndarray, count: int) -> None:
+        """Enter the matches of both samples of each pair. count: of the samples that have places."""
+        self._make_room(count)
+        row, via = (np.ascontiguousarray(rows, np.int64) for rows in (pairs.row, pairs.via))
+        how, jaccard = np.ascontiguousarray(pairs.how, np.int32), np.ascontiguousarray(pairs.jaccard, np.float64)
+        explain = kernels.dedup.explained.explain
+        explain(row_places, row, via, how, jaccard, *self._known)
+        explain(via_places, via, row, how, jaccard, *self._known)
 
-    def add_both(self, pairs: Pairs) -> None:
-        """Collect the matches of both samples of each pair."""
-        self.add(pairs)
-        self.add(pairs._replace(row=pairs.via, via=pairs.row))
+    def of(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The matches of samples: via, how, and true Jaccard."""
+        via, how, jaccard = (values[places] for values in self._known)
+        return via, how, jaccard
 
-    def of(self, row: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The matches of samples that have one: via, how, and true Jaccard."""
-        self._take_in()
-        at = np.searchsorted(self._found.row, row)
-        return self._found.via[at], self._found.how[at], self._found.jaccard[at]
-
-    def _better(self, pairs: Pairs) -> np.ndarray:
-        known = self._found
-        if not len(known.row):
-            return np.ones(len(pairs.row), np.bool_)
-        at = np.minimum(np.searchsorted(known.row, pairs.row), len(known.row) - 1)
-        rank, other = _rank(pairs), _rank(Pairs(*(values[at] for values in known)))
-        closer = (rank < other) | ((rank == other) & (pairs.via < known.via[at]))
-        return closer | (known.row[at] != pairs.row)
-
-    def _take_in(self) -> None:
-        found = Pairs(*(np.concatenate(values) for values in zip(self._found, *self._pending, strict=True)))
-        order = np.lexsort((found.via, _rank(found), found.row))
-        row = found.row[order]
-        first = order[np.append(True, row[1:] != row[:-1])] if len(row) else order
-        self._found = Pairs(*(values[first] for values in found))
-        self._pending, self._waiting = [], 0
-
-
-def _rank(pairs: Pairs) -> np.ndarray:
-    return rank(pairs.row, pairs.via, pairs.how)
+    def _make_room(self, count: int) -> None:
+        via, how, jaccard = self._known
+        if count > len(how):
+            unknown = np.full(max(count - len(how), len(how)), kernels.dedup.explained.NONE, np.int32)
+            room = np.empty(len(unknown))
+            self._known = np.append(via, room.view(np.int64)), np.append(how, unknown), np.append(jaccard, room)
 
 
 def rank(row: np.ndarray, via: np.ndarray, how: np.ndarray) -> np.ndarray:

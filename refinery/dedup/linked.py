@@ -13,8 +13,7 @@ from collections.abc import Iterable
 import numpy as np
 import pyarrow as pa
 
-from refinery import kernels
-from refinery.dedup.clusters import Evidence, rank
+from refinery.dedup.clusters import explained, rank
 from refinery.dedup.matchers.model import Pairs
 from refinery.dedup.stars import distinct
 from refinery.kernels.core.arrow import ints, numbers
@@ -22,12 +21,7 @@ from refinery.kernels.core.arrow import ints, numbers
 
 def links(found: Iterable[Pairs]) -> pa.Table:
     """Links of one table of pairs: `_row` (ascending), `root`, `via`, `how`; `jaccard` if a pair has it."""
-    components, evidence = kernels.dedup.unionfind.Components(), Evidence()
-    for pairs in found:
-        components.add(pairs.row, pairs.via)
-        evidence.add_both(pairs)
-    row, root = components.labels()
-    via, how, jaccard = evidence.of(row)
+    row, root, via, how, jaccard = explained(found)
     table = pa.table({"_row": ints(row), "root": ints(root), "via": ints(via), "how": ints(how)})
     return table if np.isnan(jaccard).all() else table.append_column("jaccard", ints(jaccard))
 

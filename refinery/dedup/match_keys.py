@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Any
 
 import pyarrow as pa
 
 from refinery.common.connections import connect
-from refinery.common.lazy import duckdb
 from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.deduplicators import sql_of
 from refinery.compiler.templates import lit
@@ -49,7 +46,7 @@ class MatchKeys:
         folders: Sequence[str | Path] = (),
         where: str = "true",
     ) -> None:
-        self._threads = room.threads
+        self.threads = room.threads
         self.con = connect([*map(os.path.dirname, files), *folders], room.threads, room.memory, room.folder)
         self.run("SET preserve_insertion_order = false")
         source = f"SELECT * FROM read_parquet({lit(list(files))}, union_by_name = true)"
@@ -57,21 +54,24 @@ class MatchKeys:
             source = f"{before} UNION ALL BY NAME {source}"
         self.run(f"CREATE VIEW marks AS SELECT * FROM ({source}) WHERE {where}")
         self.columns = [name for name, *_ in self.con.execute("DESCRIBE marks").fetchall()]
-        self.small = False
+        self.small = self._kept = False
         if form:
             self._compared(form)
 
     def _compared(self, form: Sequence[MatchColumn]) -> None:
-        """Create the relation `compared`: the match keys without columns that only describe pairs; in memory if it is small.
-
-        It is read once for each band; for few samples, most of the time would go into opening files.
-        """
+        """Create the relation `compared`: the match keys without columns that only describe pairs."""
         compared = [column for column in form if column.compared]
         names = [name for name in self.columns if name == "_row" or any(column.holds(name) for column in compared)]
         rows = int(self.rows("SELECT count(*) FROM marks")[0][0])
         self.small = rows * len(names) * 8 <= _IN_MEMORY and all(column.number for column in compared)
-        kind = "TABLE" if self.small else "VIEW"
-        self.run(f"CREATE {kind} compared AS SELECT {', '.join(names)} FROM marks")
+        self.run(f"CREATE VIEW compared AS SELECT {', '.join(names)} FROM marks")
+
+    def keep(self) -> None:
+        """Copy `compared` into memory if it is small: statements for few samples take most of their time to open files."""
+        if self.small and not self._kept:
+            self.run("CREATE TABLE kept AS SELECT * FROM compared")
+            self.run("CREATE OR REPLACE VIEW compared AS SELECT * FROM kept")
+            self._kept = True
 
     def sql(self, query: SetQuery) -> str:
         """The text of a query."""
@@ -89,21 +89,9 @@ class MatchKeys:
         """The result of a query, batch by batch."""
         yield from self.con.sql(sql).to_arrow_reader(1 << 20)
 
-    def at_once(self, queries: Sequence[str]) -> Iterator[pa.Table]:
-        """Results of queries in order, one query per thread: DuckDB runs a query over few rows on a single thread."""
-        free: SimpleQueue[duckdb.DuckDBPyConnection] = SimpleQueue()
-
-        def run(sql: str) -> pa.Table:
-            con = free.get()
-            try:
-                return con.sql(sql).to_arrow_table()
-            finally:
-                free.put(con)
-
-        with ExitStack() as open_ones, ThreadPoolExecutor(self._threads) as pool:
-            for _ in range(self._threads):
-                free.put(open_ones.enter_context(closing(self.con.cursor())))
-            yield from pool.map(run, queries)
+    def table(self, names: Sequence[str]) -> pa.Table:
+        """Columns of `compared`."""
+        return self.con.sql(f"SELECT {', '.join(names)} FROM compared").to_arrow_table()
 
     def write(self, sql: str, path: str) -> int:
         """Write a query's result to a Parquet file; return the number of rows."""

@@ -48,7 +48,7 @@ def components(a: np.ndarray, b: np.ndarray) -> Equal:
     """The first root of the component of each other root, for few equalities, as the rounds leave it."""
     found = kernels.dedup.unionfind.Components()
     found.add(a, b)
-    row, root = found.labels()
+    row, root, _ = found.labels()
     other = row != root
     return root[other], row[other]
 

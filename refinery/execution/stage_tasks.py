@@ -81,8 +81,9 @@ def _left(done: Sequence[StageResult], shard: Shard, result: ShardResult) -> Sha
     tables = tuple(d.results[shard.index].facts for d in done if d.results[shard.index].facts)
     units = findings.units.get(shard.index) if findings is not None else None
     tables += (units,) if units else ()
+    removed_here = removed if stored is None else None
     part = Part(
-        None, tables=tables, rows=result.rows_left, removed=removed if stored is None else None, removed_in=stored
+        None, tables=tables, rows=result.rows_left, removed=removed_here, removed_in=stored, verbatim=result.verbatim
     )
     if result.part:
         source = source_of_part(result.part, shard.lines, result.part_bytes)

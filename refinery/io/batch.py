@@ -46,7 +46,7 @@ class Batch:
     this batch. origins: suffix of the sample's file, one for all or one for each row number of the shard. carried: facts of
     earlier stages about each sample, in further columns that are no part of it. chosen: positions of the samples to
     process, where the batch holds others, too. files: index of each sample's file among the shard's files, where the
-    shard has several; lines are then counted in each.
+    shard has several; lines are then counted in each. verbatim: every line is as in the file, none was written anew.
     """
 
     lines: bool
@@ -59,6 +59,7 @@ class Batch:
     carried: pa.Table | None = None
     chosen: np.ndarray | None = None
     files: np.ndarray | None = None
+    verbatim: bool = False
     _members: dict[str, Member] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @staticmethod

@@ -10,7 +10,7 @@ class ReadLimits:
     """Limits of memory: bytes and rows of a batch, bytes of one line. check: lines must be JSON objects.
 
     known: the run has read the file before, so lines are counted and not checked again. repeated: of repeated keys
-    in a line only the last one is kept; not needed if lines are only counted, or were written by a run.
+    in a line only the last one is kept; not needed if lines are only counted, were written by a run, or are known to have none.
     """
 
     batch_bytes: int = 8 << 20

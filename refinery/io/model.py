@@ -97,6 +97,7 @@ class Part:
     runs. rows: name in the store of the numbers and lines that the last stage has left. of_file: of those in the file, where
     numbers and line_numbers are None. removed: numbers in the shard that the deduplicator after it has removed, ascending;
     None where they are in a file, see `removed_in`. only: numbers to read in place of the remaining ones. only_in: name in the store of a numpy file with such numbers.
+    verbatim: no line of the input has a repeated key, so none need be looked for.
     """
 
     source: Source | None
@@ -110,6 +111,7 @@ class Part:
     removed_in: RemovedIn | None = None
     only: np.ndarray | None = None
     only_in: str = ""
+    verbatim: bool = False
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,9 @@ from refinery.workers.machine import cores
 # spills. A statement that runs out of memory gets more.
 _THREADS, _EACH, _MORE = 4, 64, "1GB"
 
+# Tables that no statement for another table reads, made from files alone.
+_ALONE = {"clusters"}
+
 T = TypeVar("T")
 
 
@@ -161,11 +164,14 @@ def fill(db: Database, done: Sequence[StageResult], statements: Sequence[TableSt
     statements: those of `tables.statements` for these stages.
     """
     fill_places(db, done)
-    db.run(f"SET VARIABLE first_rows = CAST({lit(_first_rows(done))} AS BIGINT[])")
+    first_rows = f"SET VARIABLE first_rows = CAST({lit(_first_rows(done))} AS BIGINT[])"
+    db.run(first_rows)
+    for statement in (one for one in statements if one.table in _ALONE):
+        db.beside(first_rows, statement.sql)
     _look_at(db, done, slice(None))
     broken = [path for stage in done for path in stage.files("quarantine")]
     db.run(f"CREATE TEMP TABLE broken AS {quarantine_source(broken)}")
-    execute(db, done, statements)
+    execute(db, done, [statement for statement in statements if statement.table not in _ALONE])
 
 
 def fill_places(db: Database, done: Sequence[StageResult], parts: Sequence[tuple[str, str, int, int]] = ()) -> None:

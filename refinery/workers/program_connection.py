@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,7 @@ from refinery.compiler.program import Program
 from refinery.io.batch import Batch
 from refinery.kernels.core.arrow import from_zero, ints, numbers, of_texts
 from refinery.operators import Function
+from refinery.workers.function_results import Contract
 from refinery.workers.functions import conduct, register, sliced
 from refinery.workers.observer import WorkerObserver
 from refinery.workers.prepared_statements import PreparedStatements
@@ -23,6 +25,15 @@ from refinery.workers.undeclared_files import Undeclared
 
 # A vector of 2,048 texts may pass 2 GiB, which DuckDB refuses without `arrow_large_buffer_size`.
 _SETTINGS = ("SET arrow_large_buffer_size = true", "SET preserve_insertion_order = true")
+
+
+class _Session(NamedTuple):
+    """A connection of DuckDB with the functions of a program."""
+
+    con: duckdb.DuckDBPyConnection
+    limit: StatementLimit
+    contract: Contract
+    statements: PreparedStatements
 
 
 class ProgramConnection:
@@ -34,22 +45,34 @@ class ProgramConnection:
         self.program, self._observer = program, observer
         self._profile, self._stopped = "{}", False
         self.undeclared = Undeclared(program.beside)
-        self.con = connect(program.folders, threads, memory=memory_limit, temporary=temporary)
+        self._resources = threads, memory_limit, temporary
+        self._session = None if program.copies else self._opened()
+
+    def _opened(self) -> _Session:
+        threads, memory_limit, temporary = self._resources
+        con = connect(self.program.folders, threads, memory=memory_limit, temporary=temporary)
         for statement in _SETTINGS:
-            self.con.execute(statement).fetchall()
-        self._limit = StatementLimit(self.con, program.seconds, program.label)
-        self._contract = register(self.con, program.functions, self._callable, self._around)
-        self._statements = PreparedStatements(self.con)
-        self.con.execute("PRAGMA enable_profiling = 'no_output'").fetchall()
-        lock(self.con)
+            con.execute(statement).fetchall()
+        limit = StatementLimit(con, self.program.seconds, self.program.label)
+        contract = register(con, self.program.functions, self._callable, partial(self._around, limit))
+        con.execute("PRAGMA enable_profiling = 'no_output'").fetchall()
+        lock(con)
+        return _Session(con, limit, contract, PreparedStatements(con))
+
+    @property
+    def _open(self) -> _Session:
+        """The session; a program that copies seldom needs one, so its session is opened here."""
+        if self._session is None:
+            self._session = self._opened()
+        return self._session
 
     def _callable(self, function: Function) -> Callable[..., Any]:
         """The guarded Python code of a function of the program."""
         return conduct(function, self.undeclared.watched(function, function.resolve()))
 
-    def _around(self, function: Function, run: Callable[..., Any]) -> Callable[..., Any]:
+    def _around(self, limit: StatementLimit, function: Function, run: Callable[..., Any]) -> Callable[..., Any]:
         run = sliced(function, run, self.program.calls.get(function.name))
-        return self._observer.wrapped(function, self._limit.timed(run))
+        return self._observer.wrapped(function, limit.timed(run))
 
     def query(self, sql: str, batch: Batch, first_row: int) -> pa.Table:
         """Run SQL over a batch; its rows come in the order of `_i`. first_row: of the shard in the whole input."""
@@ -64,8 +87,9 @@ class ProgramConnection:
         """Run SQL over a relation of samples."""
         if self._stopped:
             raise duckdb.InterruptException("stopped")
-        with self._contract.kept(), self._limit.kept():
-            done, self._profile = self._statements.run(sql, relation)
+        session = self._open
+        with session.contract.kept(), session.limit.kept():
+            done, self._profile = session.statements.run(sql, relation)
         return _in_order(done)
 
     def relation(self, batch: Batch, first_row: int) -> pa.Table:
@@ -99,9 +123,10 @@ class ProgramConnection:
 
     def explain(self, batch: Batch) -> str:
         """DuckDB's plan of the program's statement. batch: without rows."""
-        self._statements.columns(self.relation(batch, 0).schema)
-        with self._limit.kept():
-            plan = self.con.execute("EXPLAIN " + self.program.pass_sql).fetchall()[0][1]
+        session = self._open
+        session.statements.columns(self.relation(batch, 0).schema)
+        with session.limit.kept():
+            plan = session.con.execute("EXPLAIN " + self.program.pass_sql).fetchall()[0][1]
         return str(plan)
 
     def profile(self) -> str:
@@ -111,11 +136,13 @@ class ProgramConnection:
     def stop(self) -> None:
         """Interrupt the running query, and start no other; called from another thread."""
         self._stopped = True
-        self.con.interrupt()
+        if self._session is not None:
+            self._session.con.interrupt()
 
     def close(self) -> None:
         """Close the connection."""
-        self.con.close()
+        if self._session is not None:
+            self._session.con.close()
 
 
 def _in_order(done: pa.Table) -> pa.Table:

@@ -43,6 +43,7 @@ class ShardOutput:
     rows: list[np.ndarray] = field(default_factory=list)
     files: list[np.ndarray] = field(default_factory=list)
     seconds: dict[int, float] = field(default_factory=lambda: defaultdict(float))
+    batches: int = 0
 
     def __post_init__(self) -> None:
         self.result = ShardResult(self.shard.index)
@@ -74,6 +75,8 @@ class ShardOutput:
 
     def _count(self, batch: Batch, kept: int) -> None:
         result = self.result
+        result.verbatim = batch.verbatim and (result.verbatim or self.batches == 0)
+        self.batches += 1
         result.kept += kept
         result.rows += (len(batch.rows) if batch.chosen is None else len(batch.chosen)) + len(batch.bad)
         result.lines = max(result.lines, batch.lines_seen)

@@ -38,7 +38,7 @@ class ShardResult:
 
     part, facts, quarantine, match_keys, rows_left: names in the store, empty where there is no such file. part_bytes: size
     of the part's file. key: digest of what decides the result. reused: made by an earlier run or try. rows_of: rows of
-    each of the shard's files, if it has several. undeclared: notes on undeclared files that operators have read; a
+    each of the shard's files, if it has several. verbatim: all lines were read, and none was written anew. undeclared: notes on undeclared files that operators have read; a
     result with such notes is not used again.
     """
 
@@ -59,6 +59,7 @@ class ShardResult:
     reused: bool = False
     rows_of: tuple[int, ...] = ()
     undeclared: tuple[str, ...] = ()
+    verbatim: bool = False
 
     def files(self) -> list[str]:
         """Names of the shard's files in the store."""

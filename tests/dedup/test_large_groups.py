@@ -18,11 +18,12 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from refinery.compiler.model import OrderTerm
-from refinery.dedup import clusters as clusters_module
+from refinery.dedup import match_keys
 from refinery.dedup.clusters import Clusters, cluster
 from refinery.dedup.match_keys import MatchKeys, SqlLimits
 from refinery.dedup.matchers import MATCHERS, MatchColumn, SampleMatcher
 from refinery.dedup.matchers.model import Pairs
+from refinery.kernels.dedup import unionfind
 from tests.examples import share_of
 from tests.runs import exported, refine, rows
 
@@ -106,6 +107,23 @@ def test_a_chain_through_two_bands_is_one_cluster(marks_of: Callable[..., MatchK
     assert (found.via[1:] == found.row[:-1]).all()
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_bands_in_memory_give_the_pairs_of_sql(
+    marks_of: Callable[..., MatchKeys], monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """With NULLs, too, which are equal to nothing."""
+    rng, found = np.random.default_rng(seed), []
+    bands = {f"band_{band}": rng.integers(0, 1 << (4 * band + 2), 500).astype(np.uint64) for band in range(3)}
+    bands["band_3"] = pa.array(bands["band_0"], mask=rng.random(500) < 0.5)  # type: ignore[assignment]
+    for most in (1 << 20, 0):
+        monkeypatch.setattr(match_keys, "_IN_MEMORY", most)
+        with marks_of(**bands) as marks:
+            assert marks.small == (most > 0)
+            blocks = list(pairs_by("bands", marks, {}))
+        found.append({pair for pairs in blocks for pair in zip(*(c.tolist() for c in pairs[:3]), strict=True)})
+    assert found[0] == found[1] and len({how for _, _, how in found[0]}) == 4
+
+
 def test_a_large_group_in_an_order_keeps_the_best(marks_of: Callable[..., MatchKeys]) -> None:
     order = np.random.default_rng(1).permutation(LARGE)
     with marks_of(key=np.arange(LARGE) % 2, order_0=order) as marks:
@@ -170,21 +188,19 @@ def union_find(found: list[list[int]]) -> list[int]:
 BLOCKS = st.lists(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=12), max_size=8)
 
 
-@given(BLOCKS, st.integers(1, 20))
+@given(BLOCKS, st.sampled_from([2, 8, 64]))
 @examples(max_examples=share_of(150))
-def test_clusters_are_those_of_a_union_find(blocks: list[list[tuple[int, int]]], pending: int) -> None:
+def test_clusters_are_those_of_a_union_find(blocks: list[list[tuple[int, int]]], fewest: int) -> None:
     blocks = [[pair for pair in block if pair[0] != pair[1]] for block in blocks]
     both = [pair for block in blocks for pair in block]
     given_pairs = []
     for how, block in enumerate(blocks):
         a, b = (np.array(ends, np.int64) for ends in (zip(*block, strict=True) if block else ((), ())))
         given_pairs.append(Pairs(a, b, np.full(len(a), how, np.int32), np.full(len(a), how / 10)))
-    limit, clusters_module._PENDING = clusters_module._PENDING, pending
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(unionfind, "FEWEST", fewest)  # so that there is no room soon
         found = cluster(given_pairs, SimpleNamespace(), [])  # type: ignore[arg-type]
         again = cluster(given_pairs[::-1], SimpleNamespace(), [])  # type: ignore[arg-type]
-    finally:
-        clusters_module._PENDING = limit
     parents = union_find([list(pair) for pair in both])
     members = sorted({one for pair in both for one in pair})
     assert found.row.tolist() == members and found.root.tolist() == [parents[one] for one in members]

@@ -16,6 +16,7 @@ from refinery.io.readers.read import read
 from refinery.io.sources import cut, find
 from refinery.kernels.json import jsoncheck
 from tests.examples import share_of
+from tests.runs import lines_of, refine
 
 KEYS = st.sampled_from(
     ["text", "meta", "a", "b", "", 'q"', "\\", "é", "😀", "key of more than eight bytes", "key of more"]
@@ -149,3 +150,24 @@ process:
             {"text": "nested", "meta": {"lang": "de", "k": 2}, "id": 2},
         ]
         assert '"n": 1.50' in (tmp_path / "out.jsonl").read_text()
+
+
+def test_stages_that_read_the_input_again_look_for_repeated_keys_only_where_there_are_any(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[int] = []
+    objects = jsoncheck.objects
+
+    def counted(data: np.ndarray, starts: np.ndarray, *more: np.ndarray) -> int:
+        looked.append(len(starts))
+        return objects(data, starts, *more)
+
+    monkeypatch.setattr(jsoncheck, "objects", counted)
+    same, times = '{"text": "the same", "n": 1}', []
+    for name, other in (("once", '{"text": "another", "n": 2}'), ("twice", '{"text": "another", "n": 1, "n": 2}')):
+        looked.clear()
+        run = refine(tmp_path / name, [same, other, same], [{"document_deduplicator": None}], np=1)
+        assert [line["n"] for line in lines_of(Path(run.outputs[0]))] == [1, 2]
+        assert Path(run.outputs[0]).read_text().count('"n"') == 2
+        times.append(looked.count(3))
+    assert times[1] == times[0] + 1

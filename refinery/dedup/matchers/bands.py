@@ -7,7 +7,7 @@ from typing import Any
 
 from refinery.dedup.matchers.candidates import CONTENT, ROUNDS, verified
 from refinery.dedup.matchers.defaults import SampleDefaults
-from refinery.dedup.matchers.equal import equal_pairs, pairs_of, same_key
+from refinery.dedup.matchers.equal import equal_pairs, pairs_in_memory
 from refinery.dedup.matchers.model import (
     KeyRelations,
     MatchColumn,
@@ -90,9 +90,7 @@ def _equal(keys: KeyRelations, bands: Sequence[str]) -> Iterator[Pairs]:
         for band, name in enumerate(bands):
             yield from equal_pairs(keys, name, band)
         return
-    for band, found in enumerate(keys.at_once([keys.sql(same_key(name)) for name in bands])):
-        for batch in found.to_batches():
-            yield pairs_of(batch, band)
+    yield from pairs_in_memory(keys, bands)
 
 
 def bands_and_rows(params: Mapping[str, Any]) -> tuple[int, int]:

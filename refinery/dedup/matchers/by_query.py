@@ -63,6 +63,7 @@ class QueryMatcher(SampleDefaults):
     def _found(self, keys: KeyRelations, params: Mapping[str, Any]) -> Iterator[Pairs]:
         import numpy as np
 
+        keys.keep()
         for batch in keys.batches(keys.sql(self._query(params))):
             row, via, how = (kernels.core.arrow.numbers(batch.column(name)) for name in ("_row", "via", "how"))
             yield Pairs(row, via, how, np.full(len(row), np.nan))

@@ -88,6 +88,7 @@ class CosineMatcher(SampleDefaults):
         if not len(rows):
             notes.append("no sample has an embedding")
             return
+        keys.keep()
         search = _Search(rows, vectors, float(params["cosine_threshold"]))
         yield from search.copies()
         for name, _ in self.candidate_columns(keys.columns, params):

@@ -94,6 +94,7 @@ class KeyRelations(Protocol):
     con: Any
     columns: list[str]
     small: bool
+    threads: int
 
     def sql(self, query: SetQuery) -> str:
         """The text of a query."""
@@ -107,8 +108,11 @@ class KeyRelations(Protocol):
     def batches(self, sql: str) -> Iterator[pa.RecordBatch]:
         """The result of a query, batch by batch."""
 
-    def at_once(self, queries: Sequence[str]) -> Iterator[pa.Table]:
-        """Results of queries in order, one query per thread."""
+    def table(self, names: Sequence[str]) -> pa.Table:
+        """Columns of `compared`."""
+
+    def keep(self) -> None:
+        """Copy `compared` into memory if it is small."""
 
     def relation(self, name: str, table: pa.Table) -> Any:
         """Register a table under a name for SQL, as a context."""

@@ -118,7 +118,7 @@ def _batch(
 ) -> Batch:
     """Samples over `data`, with the gaps of other lines closed. states: kind of each line. others: number of gaps."""
     starts, ends = offsets[:-1], offsets[1:]
-    gaps = bool(others)
+    gaps, verbatim = bool(others), True
     if limits.check or limits.repeated:
         kinds = np.zeros(len(states), np.uint8)
         if kernels.json.jsoncheck.objects(data, starts, ends, kinds):
@@ -128,7 +128,8 @@ def _batch(
                 others = int(np.count_nonzero(states))
             repeating = good & (kinds == kernels.json.jsoncheck.REPEATING)
             ends = _rewritten(data, starts, ends, repeating)
-            gaps = bool(others or repeating.any())
+            verbatim = not repeating.any()
+            gaps = bool(others or not verbatim)
     samples = states != kernels.text.lines.BLANK
     rows = np.cumsum(samples) - 1 + numbers.row
     numbers.row += int(np.count_nonzero(samples))
@@ -145,7 +146,7 @@ def _batch(
         offsets = np.zeros(len(starts) + 1, np.int64)
         kernels.text.lines.gather(data, starts - shift, ends - shift, data, offsets)
     column = strings(data, offsets, np.ones(len(offsets) - 1, np.bool_))
-    return Batch(True, pa.table({LINE: column}), rows, line_numbers, bad, numbers.line)
+    return Batch(True, pa.table({LINE: column}), rows, line_numbers, bad, numbers.line, verbatim=verbatim)
 
 
 def _rewritten(data: np.ndarray, starts: np.ndarray, ends: np.ndarray, repeating: np.ndarray) -> np.ndarray:

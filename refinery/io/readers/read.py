@@ -37,9 +37,8 @@ def read(
     DataError when a file cannot be read at all, or is not of the format of its name.
     """
     of_a_run = shard.part is not None and shard.part.source is not None
-    limits = ReadLimits(
-        batch_bytes, rows, max_line, check and shard.part is None, shard.part is not None, repeated=not of_a_run
-    )
+    repeated = not of_a_run and (shard.part is None or not shard.part.verbatim)
+    limits = ReadLimits(batch_bytes, rows, max_line, check and shard.part is None, shard.part is not None, repeated)
     of_files = shard.sources if reader_of(shard.source).one_sample else shard.sources[:1]
     origins = tuple(source.suffix for source in of_files)
     if shard.part is not None and shard.part.source is not None:

@@ -48,9 +48,8 @@ def band_keys(minima: np.ndarray, bands: int, rows_per_band: int) -> np.ndarray:
 def marks(minima: np.ndarray, present: np.ndarray, bands: int, rows_per_band: int) -> pa.Array:
     """Struct of `bands` (list of uint64) and `signature` (binary, low 16 bits per minimum); NULL where not present."""
     rows = len(minima)
-    kept = np.flatnonzero(present)
-    keys = band_keys(minima[kept], bands, rows_per_band)
-    low = minima[kept].astype("<u2")
+    kept = np.ascontiguousarray(minima) if present.all() else minima[np.flatnonzero(present)]
+    keys, low = band_keys(kept, bands, rows_per_band), kept.astype("<u2")
     sizes = np.zeros(rows + 1, np.int64)
     np.cumsum(present, out=sizes[1:])
     lists = pa.ListArray.from_arrays(ints((sizes * bands).astype(np.int32)), ints(keys.ravel()), mask=flags(~present))

@@ -10,7 +10,8 @@ import numpy as np
 
 from refinery.kernels.core.jit import entry, kernel
 
-PENDING = 1 << 20  # pairs collected before they are joined
+FEWEST = 1 << 12  # rows that `Components` has room for at first, a power of two; twice as many when it is full
+_GOLDEN = 0x9E3779B97F4A7C15
 
 
 def components(a: np.ndarray, b: np.ndarray, n: int) -> np.ndarray:
@@ -30,39 +31,43 @@ def components(a: np.ndarray, b: np.ndarray, n: int) -> np.ndarray:
 class Components:
     """Connected components of pairs that come in blocks, of rows that need not be dense.
 
-    Only rows that occur in a pair take memory: 16 bytes each, and up to about 110 more while a block is added. Blocks
-    are collected until they hold as many pairs as there are known rows (at least a million), so the total time is
-    linear in the pairs times the logarithm of a sort, whatever the size of the blocks.
+    Each row gets a place, in the order of first occurrence; a hash table finds it. Only rows that occur in a pair take
+    memory: 16 to 32 bytes each, and as much for the table.
     """
 
     def __init__(self) -> None:
-        self._rows = np.empty(0, np.int64)
-        self._roots = np.empty(0, np.int64)
-        self._pending: list[tuple[np.ndarray, np.ndarray]] = []
-        self._waiting = 0
+        self._rows = np.empty(FEWEST, np.int64)
+        self._parents = np.empty(FEWEST, np.int64)
+        self._slots = np.zeros(2 * FEWEST, np.int64)  # the place plus 1; 0: free
+        self.count = 0
 
-    def add(self, a: np.ndarray, b: np.ndarray) -> None:
-        """Put row a[i] and row b[i] into one component, for every i. Raises ValueError for unequal lengths."""
-        block = _pairs(a, b)
-        self._pending.append((block[0].copy(), block[1].copy()))
-        self._waiting += len(block[0])
-        if self._waiting >= max(PENDING, len(self._rows)):
-            self._take_in()
+    def add(self, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Put row a[i] and row b[i] into one component, for every i; returns their places.
 
-    def labels(self) -> tuple[np.ndarray, np.ndarray]:
-        """All rows that were in a pair, ascending, and the smallest row of each one's component (both int64)."""
-        self._take_in()
-        return self._rows, self._roots
+        Raises ValueError for unequal lengths.
+        """
+        a, b = _pairs(a, b)
+        places = np.empty((2, len(a)), np.int64)
+        done = 0
+        while True:
+            table = self._slots, self._rows, self._parents
+            done, self.count = join_rows(a, b, done, *table, self.count, places)
+            if done == len(a):
+                return places[0], places[1]
+            self._grow()
 
-    def _take_in(self) -> None:
-        if not self._pending:
-            return
-        a = np.concatenate([self._rows, *(block[0] for block in self._pending)])
-        b = np.concatenate([self._roots, *(block[1] for block in self._pending)])
-        self._pending, self._waiting = [], 0
-        rows = np.union1d(a, b)
-        a, b = np.searchsorted(rows, a), np.searchsorted(rows, b)
-        self._rows, self._roots = rows, rows[components(a, b, len(rows))]
+    def labels(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """All rows that were in a pair, ascending, the smallest row of each one's component, and each one's place."""
+        rows, parents = self._rows[: self.count], self._parents[: self.count]
+        flatten_any(parents)
+        places = np.argsort(rows)
+        return rows[places], rows[parents[places]], places
+
+    def _grow(self) -> None:
+        room = np.empty_like(self._rows)
+        self._rows, self._parents = np.append(self._rows, room), np.append(self._parents, room)
+        self._slots = np.zeros(2 * len(self._rows), np.int64)
+        enter(self._slots, self._rows, self.count)
 
 
 def _pairs(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -101,3 +106,59 @@ def flatten(parents):
     """Make every row's parent its root."""
     for row in range(len(parents)):  # a parent is never above its row, so it is already flat
         parents[row] = parents[parents[row]]
+
+
+@entry("int64[] int64[] int64 int64[] int64[] int64[] int64 int64[,]")
+def join_rows(a, b, done, slots, rows, parents, count, places):
+    """Join the trees of rows a[i] and b[i] from i = done on, below the smaller root; new rows get the next places.
+
+    Stops where there may be no room for another pair. Returns the pairs done and the rows known. places: of a and b.
+    """
+    while done < len(a) and count + 2 <= len(rows):
+        one, count = _place(a[done], slots, rows, parents, count)
+        other, count = _place(b[done], slots, rows, parents, count)
+        places[0, done], places[1, done] = one, other
+        left, right = find(parents, one), find(parents, other)
+        if rows[left] < rows[right]:
+            parents[right] = left
+        else:
+            parents[left] = right
+        done += 1
+    return done, count
+
+
+@entry("int64[]")
+def flatten_any(parents):
+    """Make every row's parent its root, in trees whose parents may be above their rows."""
+    for row in range(len(parents)):
+        parents[row] = find(parents, row)
+
+
+@entry("int64[] int64[] int64")
+def enter(slots, rows, count):
+    """Enter the places of rows[:count], which are distinct, into empty slots."""
+    for place in range(count):
+        slots[_slot(rows[place], slots, rows)] = place + 1
+
+
+@kernel
+def _place(row, slots, rows, parents, count):
+    slot = _slot(row, slots, rows)
+    if slots[slot] != 0:
+        return slots[slot] - 1, count
+    slots[slot] = count + 1
+    rows[count] = row
+    parents[count] = count
+    return count, count + 1
+
+
+@kernel
+def _slot(row, slots, rows):
+    """The slot of a row, or the free one where it belongs; half of the slots at least are free."""
+    x = np.uint64(row) * np.uint64(_GOLDEN)
+    x ^= x >> np.uint64(32)
+    last = np.uint64(len(slots) - 1)
+    at = x & last
+    while slots[at] != 0 and rows[slots[at] - 1] != row:
+        at = (at + np.uint64(1)) & last
+    return np.int64(at)

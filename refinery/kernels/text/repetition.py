@@ -1,4 +1,4 @@
-"""Repetition of character n-grams, counted without a comparison of their characters.
+"""Repetition of character n-grams: short ones by their characters (`repetition_units`), the others by hashes.
 
 Windows of n characters are hashed by doubling: the hashes of 2k characters follow from two hashes of k characters in
 a loop without dependence between its steps, which so runs in vector registers. Equal 64-bit hashes count as equal
@@ -8,12 +8,23 @@ n-grams; for a text of a million characters, two different n-grams share a hash 
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from refinery.kernels.core.jit import entry, kernel
+from refinery.kernels.core.signatures import record
 from refinery.kernels.core.sorting import sort, stack
 from refinery.kernels.core.utf8 import decode
+from refinery.kernels.text.repetition_units import (
+    CODES,
+    LONGEST,
+    PADDING,
+    TOO_MANY,
+    bits_of_table,
+    count_units,
+    write_units,
+)
 
 # Odd, so that a multiplication loses no information.
 BASE = np.uint64(0x9E3779B97F4A7C15)
@@ -23,6 +34,7 @@ HALF = np.uint64(32)
 ONE = np.uint64(1)
 SLOTS_PER_GRAM = 3  # measured: fewer cost more probes, more cost cache misses
 
+SHORT = (1 << 16) - 2  # most characters of a text whose positions take two bytes, counted from 1
 AT_ONCE = 1 << 21  # bytes of the longest text whose n-grams are counted in one pass, at fifty bytes of memory each
 STRIDE = 4096  # characters, or more for longer n-grams, that are hashed at a time in longer texts
 OFTEN = 1 << 16  # n-grams that occur more often are few enough for a list
@@ -37,13 +49,41 @@ def ratio_rows(
     """
     sizes = np.diff(offsets)
     longest = int(sizes[valid & (sizes <= at_once)].max(initial=0))
-    _ratio_rows(
-        data, offsets, valid, n, at_once, ratios, np.empty(longest, np.uint32), np.empty((2, longest), np.uint64),
-        np.empty((2, longest + 1), np.uint32), np.empty(longest // 2 + 1, np.uint32), np.empty(longest + 1, np.uint32),
-        np.empty(1 << _bits(longest), np.uint32),
-    )  # fmt: skip
+    room = np.empty(longest + PADDING, np.uint8), np.empty(CODES, np.uint32), np.empty(CODES, np.uint8)
+    short, long = _counts(min(longest, SHORT), np.uint16), _counts(longest if longest > SHORT else 0, np.uint32)
+    points, hashes = np.empty(longest, np.uint32), np.empty((2, longest), np.uint64)
+    _ratio_rows(data, offsets, valid, n, at_once, ratios, *room, ShortCounts(*short), LongCounts(*long), points, hashes)
     for row in np.flatnonzero(valid & (sizes > at_once)):
         ratios[row] = _ratio_in_parts(data[offsets[row] : offsets[row + 1]], n, at_once)
+
+
+class ShortCounts(NamedTuple):
+    """Room for counting the n-grams of a text of at most SHORT characters; see `_count`. frequencies: see `_histogram`."""
+
+    table: np.ndarray
+    first: np.ndarray
+    again: np.ndarray
+    repeated: np.ndarray
+    frequencies: np.ndarray
+
+
+class LongCounts(NamedTuple):
+    """As ShortCounts, for longer texts."""
+
+    table: np.ndarray
+    first: np.ndarray
+    again: np.ndarray
+    repeated: np.ndarray
+    frequencies: np.ndarray
+
+
+record(ShortCounts, " ".join(["uint16[]"] * len(ShortCounts._fields)))
+record(LongCounts, " ".join(["uint32[]"] * len(LongCounts._fields)))
+
+
+def _counts(longest: int, kind: Any) -> tuple[np.ndarray, ...]:
+    slots = 1 << max(_bits(longest), bits_of_table(longest))
+    return tuple(np.empty(size, kind) for size in (slots, longest, longest + 1, longest // 2 + 1, longest + 1))
 
 
 def _bits(grams: int) -> int:
@@ -51,36 +91,53 @@ def _bits(grams: int) -> int:
     return max(4, (SLOTS_PER_GRAM * grams).bit_length())
 
 
-@entry("uint8[] int64[] bool[] int64 int64 float64[] uint32[] uint64[,] uint32[,] uint32[] uint32[] uint32[]")
+@entry(
+    "uint8[] int64[] bool[] int64 int64 float64[] uint8[] uint32[] uint8[] ShortCounts LongCounts uint32[] uint64[,]",
+    ShortCounts,
+    LongCounts,
+)
 def _ratio_rows(
-    data, offsets, valid, n, at_once, ratios, points, hashes, counts, repeated, frequencies, table
+    data, offsets, valid, n, at_once, ratios, units, codes, numbers, short, long, points, hashes
 ):  # fmt: skip
     """`ratio_rows` for texts of at most `at_once` bytes, with room for the longest of them."""
     for row in range(len(valid)):
-        if not valid[row] or offsets[row + 1] - offsets[row] > at_once:
+        size = offsets[row + 1] - offsets[row]
+        if not valid[row] or size > at_once:
+            continue
+        ratios[row] = 0.0
+        if size < n:
             continue
         text = data[offsets[row] : offsets[row + 1]]
-        ratios[row] = 0.0
-        if len(text) < n:
+        length = write_units(text, units, codes, numbers) if n <= LONGEST else TOO_MANY
+        if length != TOO_MANY:
+            if length >= n:
+                ratios[row] = (
+                    _of_units(units, length, n, short) if length <= SHORT else _of_units(units, length, n, long)
+                )
             continue
-        if _is_ascii(text):
-            count, place = _hash_windows(text, n, hashes)
-        else:
-            length = _decode(text, points)
-            if length < n:
-                continue
+        length = _decode(text, points)
+        if length >= n:
             count, place = _hash_windows(points[:length], n, hashes)
-        different, again = _count(hashes[place, :count], table, counts[0], counts[1], repeated)
-        most = _histogram(counts[1], repeated[:again], frequencies)
-        ratios[row] = _share(frequencies[: most + 1], different, again, 0, 0) / count
+            grams = hashes[place, :count]
+            ratios[row] = _of_hashes(grams, short) if length <= SHORT else _of_hashes(grams, long)
 
 
 @kernel
-def _is_ascii(text):
-    high = np.uint8(0)
-    for j in range(len(text)):
-        high = np.uint8(high | text[j])
-    return high < 0x80
+def _of_units(units, length, n, room):
+    different, again = count_units(units, length, n, room.table, room.first, room.again, room.repeated)
+    return _ratio(room, different, again, length - n + 1)
+
+
+@kernel
+def _of_hashes(grams, room):
+    different, again = _count(grams, room.table, room.first, room.again, room.repeated)
+    return _ratio(room, different, again, len(grams))
+
+
+@kernel
+def _ratio(room, different, again, grams):
+    most = _histogram(room.again, room.repeated[:again], room.frequencies)
+    return _share(room.frequencies[: most + 1], different, again, 0, 0) / grams
 
 
 @kernel

@@ -285,6 +285,21 @@ def test_estimate_of_signatures():
     assert jaccard.estimate(left.slice(1, 2), right.slice(1, 2)).to_pylist() == [0.75, 1.0]
 
 
+@settings(max_examples=share_of(200))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([0, 1, 0x7FFF, 0x8000, 0xFFFF]), st.sampled_from([0, 0x8000, 0xFFFF])), max_size=21
+    )
+)
+def test_the_estimate_is_the_share_of_equal_entries(entries: list[tuple[int, int]]) -> None:
+    """Entries that differ in their highest bit alone, or in all bits, beside equal ones; in every place of eight bytes."""
+    left, right = (
+        pa.array([np.array(side, "<u2").tobytes()]) for side in (zip(*entries, strict=True) if entries else ((), ()))
+    )
+    expected = sum(a == b for a, b in entries) / len(entries) if entries else 0.0
+    assert jaccard.estimate(left, right).to_pylist() == [expected]
+
+
 def test_shared_shingles_come_in_the_order_of_the_left_text():
     params = complete(window_size=2)
     shared = minhash_texts.shared_shingles("A b c d b c", "x b C d", params)

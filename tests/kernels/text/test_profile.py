@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from refinery.kernels.core.arrow import texts
 from refinery.kernels.core.blocks import BLOCK
 from refinery.kernels.text.profile import FIELDS
-from refinery.kernels.text.repetition import ratio_rows
+from refinery.kernels.text.repetition import SHORT, ratio_rows
 from refinery.kernels.text.special_characters import code_points
 from refinery.operators import Library, load_module
 from tests.characters import by_planes, characters
@@ -117,6 +117,28 @@ def test_repetition_of_long_texts(n: int) -> None:
     code = "".join(f"def f{i * i % 97}(x):\n    return x + {i % 13}\n\n" for i in range(3000))
     texts = [code, code.replace("return", "zurück"), "a" * 40_000, "ab" * 20_000, "", "日本" * 5_000]
     assert rows(character_repetition, texts, n) == [ratio_of(text, n) for text in texts]
+
+
+@pytest.mark.parametrize("others", [0, 1, 127, 128, 129, 400])
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 16, 17])
+def test_repetition_in_texts_of_many_different_characters(n: int, others: int) -> None:
+    """Up to 128 characters beyond ASCII, a character of a text is one byte."""
+    rng = random.Random(others)
+    chars = [chr(0x4E00 + i if i % 3 else 0x1F600 + i) for i in range(others)] + ["a", "b", "\0", "\x7f"]
+    texts = ["".join(rng.choices(chars, k=size)) * 2 + "".join(chars) for size in (5, 40, 64, 700)]
+    assert rows(character_repetition, texts, n) == [ratio_of(text, n) for text in texts]
+
+
+@pytest.mark.parametrize("other", ["b", "\u00e9"])
+def test_repetition_in_texts_around_the_longest_short_one(other: str) -> None:
+    texts = [("a" * 9 + other) * 6_553 + "c" * extra for extra in range(3, 8)]
+    assert [len(text) - SHORT for text in texts] == [-1, 0, 1, 2, 3]
+    assert rows(character_repetition, texts, 10) == [ratio_of(text, 10) for text in texts]
+
+
+def test_repetition_in_texts_at_every_place_of_a_block() -> None:
+    texts = [at * "x" + "\u00e9abc" * 3 + end * "y" + "\u00e9" for at in range(66) for end in (0, 63, 64)]
+    assert rows(character_repetition, texts, 3) == [ratio_of(text, 3) for text in texts]
 
 
 # A sample with each number of n-grams at once, and each length.
