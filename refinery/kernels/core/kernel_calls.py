@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 _PACKAGE = "refinery.kernels"
+_KERNELS = b"kernels"  # in every file that imports kernels
 _HOME = Path(__file__).parent.parent
 
 Place = tuple[str, str]  # module, such as "text.lines", and a name in it; "" for the whole module
@@ -61,7 +62,7 @@ def called_kernels(callers: Iterable[Caller]) -> set[str]:
     Rare kernels are left out, and code that runs in other ways, such as a kernel that is a function's default, may be
     missed: such kernels are compiled when they are called.
     """
-    todo = [place for caller in callers for place in _Source(caller.file).called_by(caller.function)]
+    todo = [place for caller in callers for place in _source(caller.file).called_by(caller.function)]
     seen: set[Place] = set()
     found = set()
     while todo:
@@ -74,20 +75,28 @@ def called_kernels(callers: Iterable[Caller]) -> set[str]:
         if name in source.entries:
             found.add(f"{module}.{name}")
         elif name in source.definitions:
-            todo += source.called(source.definitions[name])
-            todo += [(module, other) for other in _names(source.definitions[name])]
+            todo += source.uses(name).places
+            todo += [(module, other) for other in source.uses(name).names]
         elif name in source.imports:
             todo.append(source.imports[name])
     return found
 
 
+class _Uses(NamedTuple):
+    """Names in a piece of code: those of kernel modules, and plain ones."""
+
+    places: list[Place]
+    names: list[str]
+
+
 class _Source:
-    """Definitions and imports of a Python file. A file that cannot be parsed has none."""
+    """Definitions and imports of a Python file. A file without kernels, or that cannot be parsed, has none."""
 
     def __init__(self, file: Path) -> None:
         self._tree = _parsed(file)
         self.definitions: dict[str, ast.AST] = {}
         self.entries: set[str] = set()
+        self._uses: dict[str, _Uses] = {}
         for node in self._tree.body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
                 self.definitions[node.name] = node
@@ -101,7 +110,7 @@ class _Source:
     def called_by(self, function: str) -> Iterator[Place]:
         """Names of kernel modules that a function and others of its file refer to; all of the file for ""."""
         if function not in self.definitions and function not in self.imports:
-            yield from self.called()
+            yield from self.uses("").places
             return
         todo, seen = [function], set[str]()
         while todo:
@@ -111,14 +120,17 @@ class _Source:
                 if name in self.imports:
                     yield self.imports[name]
                 if name in self.definitions:
-                    yield from self.called(self.definitions[name])
-                    todo += _names(self.definitions[name])
+                    yield from self.uses(name).places
+                    todo += self.uses(name).names
 
-    def called(self, within: ast.AST | None = None) -> Iterator[Place]:
-        """Names of kernel modules that the code refers to."""
-        for node in ast.walk(within or self._tree):
-            if isinstance(node, ast.Name | ast.Attribute) and (place := self._resolve(_dotted(node))):
-                yield place
+    def uses(self, name: str) -> _Uses:
+        """Names in a definition, or in the whole file for ""."""
+        if name not in self._uses:
+            within = self.definitions[name] if name else self._tree
+            nodes = [node for node in ast.walk(within) if isinstance(node, ast.Name | ast.Attribute)]
+            places = [place for node in nodes if (place := self._resolve(_dotted(node)))]
+            self._uses[name] = _Uses(places, [node.id for node in nodes if isinstance(node, ast.Name)])
+        return self._uses[name]
 
     def _resolve(self, dotted: str) -> Place | None:
         """The place of `lines.classify`, `kernels.text.lines.classify` or an imported `classify`."""
@@ -136,12 +148,20 @@ class _Source:
 
 def _imports(tree: ast.Module) -> Iterator[tuple[str, Place]]:
     """Local names of this package, its modules and their contents; imports within functions count."""
-    for node in ast.walk(tree):
+    for node in _statements(tree.body):
         if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith("refinery."):
             for alias in node.names:
                 whole = f"{node.module}.{alias.name}"
                 if whole == _PACKAGE or whole.startswith(f"{_PACKAGE}."):
                     yield alias.asname or alias.name, _place(whole.removeprefix(_PACKAGE).lstrip("."))
+
+
+def _statements(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """Statements with those inside of them, without the expressions, which are most of a tree."""
+    for node in body:
+        yield node
+        for part in ("body", "orelse", "handlers", "finalbody", "cases"):
+            yield from _statements(getattr(node, part, ()))
 
 
 def _place(dotted: str) -> Place:
@@ -156,19 +176,26 @@ def _module(name: str) -> _Source:
     return _Source(_file(name))
 
 
+def _source(file: Path) -> _Source:
+    return _read(_stamp(Caller(file)), file)
+
+
+@lru_cache(maxsize=64)
+def _read(stamp: str, file: Path) -> _Source:
+    """The source of a file of which several functions may be called. stamp: its state."""
+    return _Source(file)
+
+
 def _file(module: str) -> Path:
     return _HOME / f"{module.replace('.', '/')}.py"
 
 
 def _parsed(file: Path) -> ast.Module:
     try:
-        return ast.parse(file.read_bytes())
+        content = file.read_bytes()
+        return ast.parse(content) if _KERNELS in content else ast.Module([], [])
     except (OSError, SyntaxError, ValueError):
         return ast.Module([], [])
-
-
-def _names(within: ast.AST) -> Iterator[str]:
-    return (node.id for node in ast.walk(within) if isinstance(node, ast.Name))
 
 
 def _is_entry(decorator: ast.expr) -> bool:
