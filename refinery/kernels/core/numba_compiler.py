@@ -14,7 +14,7 @@ from llvmlite import ir
 from numba.core import cgutils, codegen, dispatcher, lowering, postproc, transforms, types
 from numba.core.registry import cpu_target
 
-from refinery.kernels.core import numba_arrays, numba_loops
+from refinery.kernels.core import numba_arrays, numba_loops, numba_values
 from refinery.kernels.core.numba_calls import Calls
 from refinery.kernels.core.signatures import VOID, Array, Number, Record
 
@@ -65,12 +65,13 @@ def _called(library: Any) -> list[Any]:
 
 
 @lru_cache(maxsize=1)
-def _prepare() -> Any:
+def prepare() -> Any:
     """Make numba compile functions that only other functions call, in this process."""
     context = cpu_target.target_context
     context.refresh()
     numba_arrays.take(context)
     numba_loops.take(context)
+    numba_values.take(context)
     calls = Calls(context)
     changed: Any = type(context)
     changed.call_conv = property(lambda self: calls)
@@ -120,7 +121,7 @@ def compile_kernel(function: Any, arguments: Sequence[Number | Array | Record]) 
     function: numba's dispatcher of the kernel.
     """
     given = tuple(_numba_type(argument) for argument in arguments)
-    context = _prepare()
+    context = prepare()
     function.compile(given)
     made = function.overloads[given]
     results = _results(made.signature.return_type)
