@@ -7,7 +7,7 @@ import ast
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -62,24 +62,38 @@ def called_kernels(callers: Iterable[Caller]) -> set[str]:
     Rare kernels are left out, and code that runs in other ways, such as a kernel that is a function's default, may be
     missed: such kernels are compiled when they are called.
     """
-    todo = [place for caller in callers for place in _source(caller.file).called_by(caller.function)]
-    seen: set[Place] = set()
-    found = set()
+    places = (place for caller in callers for place in _source(caller.file).called_by(caller.function))
+    return {".".join(place) for place in _reached(places, _is_kernel) if _is_kernel(place)}
+
+
+def code_size(kernels: Iterable[str]) -> int:
+    """Lines of kernels and of all functions that they call: a measure of the time that it takes to compile them."""
+    places = ((module, name) for module, _, name in (kernel.rpartition(".") for kernel in kernels))
+    return sum(_module(module).lines(name) for module, name in _reached(places, lambda place: place[0] == "core.jit"))
+
+
+def _reached(places: Iterable[Place], is_end: Callable[[Place], bool]) -> set[Place]:
+    """Places, and those that their code refers to, directly or not, but for the code at ends."""
+    todo, seen = set(places), set[Place]()
     while todo:
-        place = todo.pop()
-        if place in seen:
-            continue
-        seen.add(place)
-        module, name = place
-        source = _module(module)
-        if name in source.entries:
-            found.add(f"{module}.{name}")
-        elif name in source.definitions:
-            todo += source.uses(name).places
-            todo += [(module, other) for other in source.uses(name).names]
-        elif name in source.imports:
-            todo.append(source.imports[name])
-    return found
+        seen |= todo
+        todo = {other for place in todo if not is_end(place) for other in _next(place)} - seen
+    return seen
+
+
+def _is_kernel(place: Place) -> bool:
+    return place[1] in _module(place[0]).entries
+
+
+def _next(place: Place) -> Iterator[Place]:
+    """Places that the code at a place refers to."""
+    module, name = place
+    source = _module(module)
+    if name in source.definitions:
+        yield from source.uses(name).places
+        yield from ((module, other) for other in source.uses(name).names)
+    elif name in source.imports:
+        yield source.imports[name]
 
 
 class _Uses(NamedTuple):
@@ -122,6 +136,11 @@ class _Source:
                 if name in self.definitions:
                     yield from self.uses(name).places
                     todo += self.uses(name).names
+
+    def lines(self, name: str) -> int:
+        """Length of a function, 0 for other names."""
+        node = self.definitions.get(name)
+        return (node.end_lineno or 0) - node.lineno + 1 if isinstance(node, ast.FunctionDef) else 0
 
     def uses(self, name: str) -> _Uses:
         """Names in a definition, or in the whole file for ""."""
