@@ -18,7 +18,9 @@ from refinery.kernels.core.machine_code import KINDS, is_known, shipped_folder, 
 
 _HOME = Path(__file__).parent
 _GARBAGE = 500_000  # objects after which they are searched for garbage, in place of all the time
-_NUMBA = tuple(f"core.numba_{name}" for name in ("arrays", "calls", "compiler", "loops", "shortcuts", "values"))
+_NUMBA = tuple(
+    f"core.numba_{name}" for name in ("arrays", "calls", "compiler", "loops", "passes", "shortcuts", "values")
+)
 
 
 def declared() -> Iterator[Kernel]:

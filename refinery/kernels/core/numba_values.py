@@ -5,11 +5,11 @@ that LLVM gets for a kernel, and its first passes have to take them away again. 
 way to its uses, is the value itself here.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from typing import Any
 
 from numba.core import ir, types
-from numba.core.analysis import compute_cfg_from_blocks, compute_use_defs, must_use_alloca
+from numba.core.analysis import compute_cfg_from_blocks, must_use_alloca
 from numba.core.imputils import Registry
 from numba.core.lowering import Lower
 
@@ -37,20 +37,32 @@ def _find_values(self: Any) -> None:
 
 def _values(blocks: dict[int, Any]) -> set[str]:
     """Names of the variables with one assignment, in a block that comes before all that use them."""
-    assigned = Counter(one.target.name for block in blocks.values() for one in block.body if isinstance(one, ir.Assign))
-    uses = compute_use_defs(blocks)
-    places = {name: label for label, names in uses.defmap.items() for name in names if assigned[name] == 1}
-    users: dict[str, set[int]] = defaultdict(set)
-    for label, names in uses.usemap.items():
-        for name in names:
-            users[name].add(label)
+    places, users = _uses(blocks)
+    once = {name: labels[0] for name, labels in places.items() if len(labels) == 1}
     before = compute_cfg_from_blocks(blocks).dominators() if users else {}
     return {
         name
-        for name, place in places.items()
+        for name, place in once.items()
         # Blocks are lowered in the order of their labels.
         if all(place < label and place in before[label] for label in users.get(name, ()))
     }
+
+
+def _uses(blocks: dict[int, Any]) -> tuple[dict[str, list[int]], dict[str, set[int]]]:
+    """For each variable the block of each assignment, and the blocks that use it without or before one of their own."""
+    places: dict[str, list[int]] = defaultdict(list)
+    users: dict[str, set[int]] = defaultdict(set)
+    for label, block in blocks.items():
+        own: set[str] = set()
+        for one in block.body:
+            used = one.value if isinstance(one, ir.Assign) else one
+            for variable in [used] if type(used) is ir.Var else used.list_vars() if isinstance(used, ir.Inst) else ():
+                if variable.name not in own:
+                    users[variable.name].add(label)
+            if isinstance(one, ir.Assign):
+                own.add(one.target.name)
+                places[one.target.name].append(label)
+    return places, users
 
 
 @_registry.lower_constant(types.Dispatcher)
