@@ -18,9 +18,7 @@ from refinery.kernels.core.machine_code import KINDS, is_known, shipped_folder, 
 
 _HOME = Path(__file__).parent
 _GARBAGE = 500_000  # objects after which they are searched for garbage, in place of all the time
-_NUMBA = tuple(
-    f"core.numba_{name}" for name in ("arrays", "calls", "compiler", "loops", "passes", "shortcuts", "values")
-)
+_NUMBA = tuple(f"core.numba_{name}" for name in ("arrays", "calls", "compiler", "loops", "passes", "shortcuts"))
 
 
 def declared() -> Iterator[Kernel]:

@@ -23,7 +23,13 @@ Report = Callable[[int, int], None]
 
 _HOME = Path(__file__).parents[1]
 _ROOT = _HOME.parents[1]
-_CODE = "import sys; sys.path.insert(0, sys.argv[1]); from refinery.kernels.build import serve; serve()"
+_CODE = """
+import gc, sys
+gc.disable()  # while numba is imported
+sys.path.insert(0, sys.argv[1])
+from refinery.kernels.build import serve
+serve()
+"""
 
 _INSIDE = "REFINERY_COMPILES"  # set for processes that compile
 # LLVM and numba ask for the memory that they have just given back, and compute no matrices, for which numpy has threads.

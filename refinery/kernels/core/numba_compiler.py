@@ -14,7 +14,7 @@ from llvmlite import ir
 from numba.core import cgutils, codegen, dispatcher, lowering, postproc, transforms, types
 from numba.core.registry import cpu_target
 
-from refinery.kernels.core import numba_arrays, numba_loops, numba_values
+from refinery.kernels.core import numba_arrays, numba_loops
 from refinery.kernels.core.numba_calls import Calls
 from refinery.kernels.core.signatures import VOID, Array, Number, Record
 
@@ -71,7 +71,6 @@ def prepare() -> Any:
     context.refresh()
     numba_arrays.take(context)
     numba_loops.take(context)
-    numba_values.take(context)
     calls = Calls(context)
     changed: Any = type(context)
     changed.call_conv = property(lambda self: calls)

@@ -28,14 +28,19 @@ _NEEDLESS = frozenset(
 
 
 def few_passes() -> None:
-    """Passes for what kernels do not have are left out."""
+    """Passes for what kernels do not have are left out, and the list of passes is made once for the same settings."""
     builder = core.compiler.DefaultPassBuilder
     define = builder.define_nopython_pipeline
+    known: dict[Any, Any] = {}
 
-    def pipeline(*args: Any, **named: Any) -> Any:
-        made = define(*args, **named)
-        made.passes = [(one, text) for one, text in made.passes if one.__name__ not in _NEEDLESS]
-        return made
+    def pipeline(state: Any, name: str = "nopython") -> Any:
+        flags = state.flags
+        key = name, state.func_ir is None, flags.auto_parallel.enabled, flags.no_rewrites, flags.enable_ssa
+        if key not in known:
+            known[key] = define(state, name)
+            passes = [(one, text) for one, text in known[key].passes if one.__name__ not in _NEEDLESS]
+            known[key].passes = passes
+        return known[key]
 
     builder.define_nopython_pipeline = staticmethod(pipeline)
 
