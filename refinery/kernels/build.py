@@ -56,6 +56,12 @@ def serve() -> None:
             os.wait()
 
 
+# Python takes memory for the frames of calls in pieces of 16 kB, and gives a piece back when the first call in it ends: numba
+# crossed such borders 40,000 times for the demo's kernels, with a page fault each. A piece with this large a frame has a
+# megabyte, and room for all calls below it.
+serve.__code__ = serve.__code__.replace(co_stacksize=70_000)
+
+
 def _answer(channel: socket.socket) -> None:
     """Compile the kernels named in each line, after their folder; answers with a line for each."""
     with channel.makefile("rw", encoding="utf-8") as lines:
