@@ -32,13 +32,7 @@ serve()
 """
 
 _INSIDE = "REFINERY_COMPILES"  # set for processes that compile
-# LLVM and numba ask for the memory that they have just given back, and compute no matrices, for which numpy has threads.
-_SETTINGS = {
-    _INSIDE: "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MALLOC_TRIM_THRESHOLD_": "1000000000",
-    "MALLOC_TOP_PAD_": "16000000",
-}
+_SETTINGS = {_INSIDE: "1", "OPENBLAS_NUM_THREADS": "1"}  # numpy computes no matrices there, so it needs no threads
 
 _observers: list[Report] = []
 _begun: list["_Compiler"] = []  # at most one

@@ -59,8 +59,9 @@ def graphs_once() -> None:
         return known[key]
 
     for module in list(sys.modules.values()):
-        if vars(module).get("compute_cfg_from_blocks") is build:
-            vars(module)["compute_cfg_from_blocks"] = graph
+        names = getattr(module, "__dict__", {})
+        if names.get("compute_cfg_from_blocks") is build:
+            names["compute_cfg_from_blocks"] = graph
 
 
 def constants_once() -> None:
