@@ -37,6 +37,9 @@ def cli() -> None:
 @click.option("--show", is_flag=True, help="Also print examples of changed, removed and quarantined samples.")
 def run(quiet: bool, as_json: bool, show: bool, fresh: bool, overwrite: bool, **recipe: Any) -> None:
     """Run RECIPE. Every key of a recipe is also an option: --trace_num 50 --export_path out.jsonl"""
+    from refinery.kernels.core import compiling
+
+    compiling.begin_on_new_computer()  # before the imports of the next line, which take as long
     from refinery.cli import commands
 
     commands.run(_opened(recipe), quiet, as_json, show, fresh, overwrite)
@@ -45,6 +48,9 @@ def run(quiet: bool, as_json: bool, show: bool, fresh: bool, overwrite: bool, **
 @cli.command()
 def demo() -> None:
     """Copy a recipe and 524 documents into this folder, run the recipe, and show what happened to them."""
+    from refinery.kernels.core import compiling
+
+    compiling.begin_on_new_computer()
     from refinery.cli import commands
     from refinery.cli import demo as bundled
     from refinery.execution.open import open_recipe

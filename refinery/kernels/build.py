@@ -3,9 +3,12 @@
 import argparse
 import gc
 import importlib
+import json
 import os
+import socket
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from refinery.kernels.core.compiling import alone, compile_apart, observe
@@ -14,7 +17,8 @@ from refinery.kernels.core.kernel_calls import Caller, called_kernels
 from refinery.kernels.core.machine_code import KINDS, is_known, shipped_folder, user_folder
 
 _HOME = Path(__file__).parent
-_NUMBA = tuple(f"core.numba_{name}" for name in ("arrays", "calls", "compiler", "loops", "shortcuts"))
+_GARBAGE = 500_000  # objects after which they are searched for garbage, in place of all the time
+_NUMBA = tuple(f"core.numba_{name}" for name in ("arrays", "calls", "compiler", "loops", "passes", "shortcuts"))
 
 
 def declared() -> Iterator[Kernel]:
@@ -30,19 +34,47 @@ def declared() -> Iterator[Kernel]:
             )
 
 
-def serve(folder: str) -> None:
-    """Compile the kernels named in each line of standard input; answers with a line for each."""
-    from refinery.kernels.core import numba_shortcuts
+def serve() -> None:
+    """Fork a process that compiles for each socket that comes in over standard input, and wait for them all."""
+    from refinery.kernels.core import numba_compiler, numba_shortcuts
 
     numba_shortcuts.take()
     HELPER_OPTIONS.update(no_cpython_wrapper=True, no_cfunc_wrapper=True)
-    for line in sys.stdin:
-        for name in line.split():
-            module, _, function = name.rpartition(".")
-            answer = _attempt(vars(importlib.import_module(f"refinery.kernels.{module}"))[function], Path(folder))
-            print(answer, flush=True)
-            gc.collect()  # once for each kernel, in place of all the time
-            gc.freeze()
+    numba_compiler.prepare()
+    gc.freeze()
+    control = socket.socket(fileno=0)
+    while sockets := socket.recv_fds(control, 1, 1)[1]:
+        with socket.socket(fileno=sockets[0]) as channel:
+            if os.fork() == 0:
+                try:
+                    control.close()
+                    _answer(channel)
+                finally:
+                    os._exit(0)
+    with suppress(ChildProcessError):
+        while True:
+            os.wait()
+
+
+# Python takes memory for the frames of calls in pieces of 16 kB, and gives a piece back when the first call in it ends: numba
+# crossed such borders 40,000 times for the demo's kernels, with a page fault each. A piece with this large a frame has a
+# megabyte, and room for all calls below it.
+serve.__code__ = serve.__code__.replace(co_stacksize=70_000)
+
+
+def _answer(channel: socket.socket) -> None:
+    """Compile the kernels named in each line, after their folder; answers with a line for each."""
+    with channel.makefile("rw", encoding="utf-8") as lines:
+        for line in lines:
+            folder, *names = json.loads(line)
+            for name in names:
+                module, _, function = name.rpartition(".")
+                kernel = vars(importlib.import_module(f"refinery.kernels.{module}"))[function]
+                lines.write(_attempt(kernel, Path(folder)) + "\n")
+                lines.flush()
+                if gc.get_count()[0] > _GARBAGE:
+                    gc.collect()
+                    gc.freeze()
 
 
 def _attempt(kernel: Kernel, folder: Path) -> str:

@@ -39,4 +39,5 @@ def _usable(folder: Path) -> Path:
 
 
 SOURCES = _sources_digest()
+SHIPPED = Path(__file__).parent.parent / "compiled"  # machine code of a wheel
 CACHE = _usable(cache_root() / f"kernels-{SOURCES}")

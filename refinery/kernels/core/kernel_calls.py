@@ -7,13 +7,14 @@ import ast
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
 _PACKAGE = "refinery.kernels"
+_KERNELS = b"kernels"  # in every file that imports kernels
 _HOME = Path(__file__).parent.parent
 
 Place = tuple[str, str]  # module, such as "text.lines", and a name in it; "" for the whole module
@@ -61,33 +62,55 @@ def called_kernels(callers: Iterable[Caller]) -> set[str]:
     Rare kernels are left out, and code that runs in other ways, such as a kernel that is a function's default, may be
     missed: such kernels are compiled when they are called.
     """
-    todo = [place for caller in callers for place in _Source(caller.file).called_by(caller.function)]
-    seen: set[Place] = set()
-    found = set()
+    places = (place for caller in callers for place in _source(caller.file).called_by(caller.function))
+    return {".".join(place) for place in _reached(places, _is_kernel) if _is_kernel(place)}
+
+
+def code_size(kernels: Iterable[str]) -> int:
+    """Lines of kernels and of all functions that they call: a measure of the time that it takes to compile them."""
+    places = ((module, name) for module, _, name in (kernel.rpartition(".") for kernel in kernels))
+    return sum(_module(module).lines(name) for module, name in _reached(places, lambda place: place[0] == "core.jit"))
+
+
+def _reached(places: Iterable[Place], is_end: Callable[[Place], bool]) -> set[Place]:
+    """Places, and those that their code refers to, directly or not, but for the code at ends."""
+    todo, seen = set(places), set[Place]()
     while todo:
-        place = todo.pop()
-        if place in seen:
-            continue
-        seen.add(place)
-        module, name = place
-        source = _module(module)
-        if name in source.entries:
-            found.add(f"{module}.{name}")
-        elif name in source.definitions:
-            todo += source.called(source.definitions[name])
-            todo += [(module, other) for other in _names(source.definitions[name])]
-        elif name in source.imports:
-            todo.append(source.imports[name])
-    return found
+        seen |= todo
+        todo = {other for place in todo if not is_end(place) for other in _next(place)} - seen
+    return seen
+
+
+def _is_kernel(place: Place) -> bool:
+    return place[1] in _module(place[0]).entries
+
+
+def _next(place: Place) -> Iterator[Place]:
+    """Places that the code at a place refers to."""
+    module, name = place
+    source = _module(module)
+    if name in source.definitions:
+        yield from source.uses(name).places
+        yield from ((module, other) for other in source.uses(name).names)
+    elif name in source.imports:
+        yield source.imports[name]
+
+
+class _Uses(NamedTuple):
+    """Names in a piece of code: those of kernel modules, and plain ones."""
+
+    places: list[Place]
+    names: list[str]
 
 
 class _Source:
-    """Definitions and imports of a Python file. A file that cannot be parsed has none."""
+    """Definitions and imports of a Python file. A file without kernels, or that cannot be parsed, has none."""
 
     def __init__(self, file: Path) -> None:
         self._tree = _parsed(file)
         self.definitions: dict[str, ast.AST] = {}
         self.entries: set[str] = set()
+        self._uses: dict[str, _Uses] = {}
         for node in self._tree.body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
                 self.definitions[node.name] = node
@@ -101,7 +124,7 @@ class _Source:
     def called_by(self, function: str) -> Iterator[Place]:
         """Names of kernel modules that a function and others of its file refer to; all of the file for ""."""
         if function not in self.definitions and function not in self.imports:
-            yield from self.called()
+            yield from self.uses("").places
             return
         todo, seen = [function], set[str]()
         while todo:
@@ -111,14 +134,22 @@ class _Source:
                 if name in self.imports:
                     yield self.imports[name]
                 if name in self.definitions:
-                    yield from self.called(self.definitions[name])
-                    todo += _names(self.definitions[name])
+                    yield from self.uses(name).places
+                    todo += self.uses(name).names
 
-    def called(self, within: ast.AST | None = None) -> Iterator[Place]:
-        """Names of kernel modules that the code refers to."""
-        for node in ast.walk(within or self._tree):
-            if isinstance(node, ast.Name | ast.Attribute) and (place := self._resolve(_dotted(node))):
-                yield place
+    def lines(self, name: str) -> int:
+        """Length of a function, 0 for other names."""
+        node = self.definitions.get(name)
+        return (node.end_lineno or 0) - node.lineno + 1 if isinstance(node, ast.FunctionDef) else 0
+
+    def uses(self, name: str) -> _Uses:
+        """Names in a definition, or in the whole file for ""."""
+        if name not in self._uses:
+            within = self.definitions[name] if name else self._tree
+            nodes = [node for node in ast.walk(within) if isinstance(node, ast.Name | ast.Attribute)]
+            places = [place for node in nodes if (place := self._resolve(_dotted(node)))]
+            self._uses[name] = _Uses(places, [node.id for node in nodes if isinstance(node, ast.Name)])
+        return self._uses[name]
 
     def _resolve(self, dotted: str) -> Place | None:
         """The place of `lines.classify`, `kernels.text.lines.classify` or an imported `classify`."""
@@ -136,12 +167,20 @@ class _Source:
 
 def _imports(tree: ast.Module) -> Iterator[tuple[str, Place]]:
     """Local names of this package, its modules and their contents; imports within functions count."""
-    for node in ast.walk(tree):
+    for node in _statements(tree.body):
         if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith("refinery."):
             for alias in node.names:
                 whole = f"{node.module}.{alias.name}"
                 if whole == _PACKAGE or whole.startswith(f"{_PACKAGE}."):
                     yield alias.asname or alias.name, _place(whole.removeprefix(_PACKAGE).lstrip("."))
+
+
+def _statements(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """Statements with those inside of them, without the expressions, which are most of a tree."""
+    for node in body:
+        yield node
+        for part in ("body", "orelse", "handlers", "finalbody", "cases"):
+            yield from _statements(getattr(node, part, ()))
 
 
 def _place(dotted: str) -> Place:
@@ -156,19 +195,26 @@ def _module(name: str) -> _Source:
     return _Source(_file(name))
 
 
+def _source(file: Path) -> _Source:
+    return _read(_stamp(Caller(file)), file)
+
+
+@lru_cache(maxsize=64)
+def _read(stamp: str, file: Path) -> _Source:
+    """The source of a file of which several functions may be called. stamp: its state."""
+    return _Source(file)
+
+
 def _file(module: str) -> Path:
     return _HOME / f"{module.replace('.', '/')}.py"
 
 
 def _parsed(file: Path) -> ast.Module:
     try:
-        return ast.parse(file.read_bytes())
+        content = file.read_bytes()
+        return ast.parse(content) if _KERNELS in content else ast.Module([], [])
     except (OSError, SyntaxError, ValueError):
         return ast.Module([], [])
-
-
-def _names(within: ast.AST) -> Iterator[str]:
-    return (node.id for node in ast.walk(within) if isinstance(node, ast.Name))
 
 
 def _is_entry(decorator: ast.expr) -> bool:

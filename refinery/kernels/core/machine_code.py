@@ -17,9 +17,8 @@ from typing import Any
 from llvmlite import binding
 
 from refinery.common.packages import installed_version
-from refinery.kernels.core.cache import CACHE, SOURCES
+from refinery.kernels.core.cache import CACHE, SHIPPED, SOURCES
 
-SHIPPED = Path(__file__).parent.parent / "compiled"
 # Kinds of processors that a wheel has machine code for, the best first, and the features that each kind needs.
 _V3 = "avx avx2 bmi bmi2 cx16 f16c fma lzcnt movbe popcnt sahf sse3 sse4.1 sse4.2 ssse3 xsave".split()
 KINDS = {

@@ -65,7 +65,7 @@ def _called(library: Any) -> list[Any]:
 
 
 @lru_cache(maxsize=1)
-def _prepare() -> Any:
+def prepare() -> Any:
     """Make numba compile functions that only other functions call, in this process."""
     context = cpu_target.target_context
     context.refresh()
@@ -120,7 +120,7 @@ def compile_kernel(function: Any, arguments: Sequence[Number | Array | Record]) 
     function: numba's dispatcher of the kernel.
     """
     given = tuple(_numba_type(argument) for argument in arguments)
-    context = _prepare()
+    context = prepare()
     function.compile(given)
     made = function.overloads[given]
     results = _results(made.signature.return_type)

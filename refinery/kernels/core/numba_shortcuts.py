@@ -15,6 +15,8 @@ from typing import Any
 import llvmlite.ir
 import numba.core
 
+from refinery.kernels.core.numba_passes import constants_once, few_passes, graphs_once
+
 core: Any = numba.core  # not typed, because its functions are replaced
 llvm: Any = llvmlite.ir
 
@@ -40,6 +42,12 @@ def take() -> None:
         _no_closures,
         _silent_variables,
         _no_old_values,
+        _no_warnings,
+        _no_debugging,
+        _known_packers,
+        few_passes,
+        graphs_once,
+        constants_once,
     ):
         with suppress(AttributeError, ImportError):
             shortcut()
@@ -226,3 +234,22 @@ def _no_old_values() -> None:
             self.builder.store(value, self.getvar(name))  # which compares the types
 
     core.lowering.Lower.storevar = store
+
+
+def _no_warnings() -> None:
+    """Warnings are not collected: nobody reads them."""
+    context = _NoContext()
+    core.errors.WarningsFixer.catch_warnings = lambda *args, **kwargs: context
+
+
+def _no_debugging() -> None:
+    """No variable is kept in memory for a debugger, so nobody asks each time that one is read."""
+    lower = core.lowering.Lower
+    if hasattr(lower, "_disable_sroa_like_opt"):
+        lower._disable_sroa_like_opt = False
+
+
+def _known_packers() -> None:
+    """The arguments of functions with the same types are laid out once."""
+    context = core.base.BaseContext
+    context.get_arg_packer = lru_cache(maxsize=None)(context.get_arg_packer)

@@ -41,6 +41,11 @@ print(json.dumps([loaded, sorted(called_kernels(kernel_callers(recipe, library))
         ("from refinery.kernels.text import lines as l\ndef f(): return l.line_ends", {"text.lines.line_ends"}),
         ("from refinery import kernels\nx = kernels.text.lines.line_ends", {"text.lines.line_ends"}),
         ("def f():\n from refinery.kernels import text\n text.lines.line_ends()", {"text.lines.line_ends"}),
+        (
+            "try:\n if 1:\n  pass\n else:\n  from refinery.kernels.text import lines\nfinally:\n lines.gather",
+            {"text.lines.gather"},
+        ),
+        ("match 1:\n case 1:\n  from refinery.kernels.text import lines\n  lines.gather", {"text.lines.gather"}),
         ("from refinery.kernels.json import jsoncheck\njsoncheck.objects()", {"json.jsoncheck._objects"}),
         ("from refinery.kernels.core.digest import Digest\nDigest()", {"core.digest.absorb", "core.digest.finish"}),
         ("from refinery.kernels.text import lines", set()),

@@ -36,6 +36,12 @@ def measured(values, table, start, stop, divisor, out):
     for i in range(len(table)):
         for value in table[:, 1:][i]:
             out[n + 3] += value
+    if start > 0:
+        late = values[start] * 7  # its one use is elsewhere, and not on every way from here
+    for i in range(divisor):
+        total, count = count, total + i
+        if start > 0:
+            out[n + 4] += late + total
     out[-1] = 10 // divisor
     return n
 
