@@ -123,6 +123,8 @@ class PartTables:
 
     def _made(self, work: Callable[[str, str], str], calls: Sequence[dict[str, Any]]) -> list[Any]:
         """Answers of tasks."""
+        if not calls:
+            return []
         return [json.loads(answer) for answer in self.every(work, self._shared, [json.dumps(call) for call in calls])]
 
     def _shared_by(self, done: Sequence[StageResult]) -> dict[str, Any]:
