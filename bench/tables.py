@@ -52,6 +52,7 @@ STEPS = [
     {"alphanumeric_filter": {"min_ratio": 0.5}},
 ]
 SIZE = 1 << 20  # samples of a block
+UNIT = ", µs a sample"
 PIECE = 1 << 17  # samples of a task
 # Of ten samples, a filter of either stage removes one each, and the deduplicator three, which are copies of another one.
 TEN, FILTERED, ORIGINAL, COPIES = 10, (0, 2), 1, (3, 4, 5)
@@ -213,7 +214,7 @@ def measure(samples: int, shard: int, layout: str, workers: int, alike: bool, pi
             "driver, s": round(driver, 2),
             "driver, µs a sample": round(driver / samples * 1e6, 4),
             "tasks, s": round(sum(tasks.seconds.values()), 2),
-            **{f"{name}, µs a sample": round(each / samples * 1e6, 4) for name, each in tasks.seconds.items()},
+            **{f"{name}{UNIT}": round(each / samples * 1e6, 4) for name, each in tasks.seconds.items()},
             "wall, s": round(time.perf_counter() - wall, 2),
             "driver, MB": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
             "disk, MB": round(
