@@ -35,7 +35,7 @@ def costs(path: Path) -> Costs:
     """Costs of the model: those of a file, and for those that it lacks, measured ones."""
     known = json.loads(path.read_text("utf-8"))["costs"]
     if {one.name for one in fields(Costs)} - known.keys():
-        known = of_tasks() | known
+        known = of_tasks(json.loads(KEPT.read_text("utf-8"))["roots"]) | known
     return Costs(**known | {"shards": tuple(map(tuple, known["shards"]))})
 
 

@@ -8,30 +8,34 @@ workers (handing out tasks, parts of files), so the curve shows where it bends.
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle, islice
 
 MB = 1e6
-BLOCK = 1 << 20  # samples of a task for tables
+BLOCK = 1 << 20  # samples that are summed up by one task
+LEAST, PIECES = 1 << 16, 2  # as LEAST and EACH of refinery.execution.table_maker
 TOGETHER, DIVIDED, LOOKS = 100_000, 1_000_000, 500  # as in refinery.execution.ray.barrier
 STARS = 1 << 16  # as in refinery.execution.ray.cluster_tasks
-GROUP, EACH, MANY = 32, 64, 128  # as in refinery.execution.ray.handing
+GROUP, CALLS, EACH, MANY = 32, 16, 64, 128  # as in refinery.execution.ray.handing
 
 
 @dataclass(frozen=True)
 class Costs:
     """Costs measured on one worker. Sizes in bytes of input, times in seconds.
 
-    start: a command's fixed time. shards: (bytes, seconds of the stage before the barrier, seconds of the stage after
+    start: a command's fixed time. begin: of a process of the cluster, before its first shard. shards: (bytes, seconds of the stage before the barrier, seconds of the stage after
     it) of each measured shard. rows_per_byte: samples. moved: bytes of a sample that tasks of a deduplicator read. bands: their
     number. tasks: seconds a sample, by the kind of a deduplicator's tasks. apart: equalities of roots for a sample. rounds: that
-    resolve them. part: to write or read one part of a file. tables: seconds a sample of the tasks that make tables. driver: seconds
-    a sample of the driver. shard: seconds of the driver for each shard of a stage. task: to hand out a task and receive its answer.
-    group: of the driver, to send a dispatcher a group of tasks.
+    resolve them. part: to write or read one part of a file. tables: seconds a sample of the tasks that make tables, by their kind, and of
+    each task of `make_parts` (`piece`). driver: seconds a sample of the driver. piece: seconds of the driver for each task of tables. shard: for each
+    shard of a stage. task: to hand out a task and receive its answer. group: of the driver, to send a dispatcher a group of GROUP calls. call: for each
+    further call of a group.
     """
 
     start: float
+    begin: float
     shards: tuple[tuple[int, float, float], ...]
     rows_per_byte: float
     moved: float
@@ -40,11 +44,13 @@ class Costs:
     apart: float
     rounds: int
     part: float
-    tables: float
+    tables: Mapping[str, float]
     driver: float
+    piece: float
     shard: float
     task: float
     group: float
+    call: float
 
 
 @dataclass(frozen=True)
@@ -81,21 +87,45 @@ def simulate(costs: Costs, size: float, cluster: Cluster) -> Times:
     rows, workers = size * costs.rows_per_byte, cluster.workers
     first, second = zip(*_repeated(costs, size, cluster), strict=True)
     own = handed(costs, workers) + costs.shard
-    shards = makespan(first, workers, own) + makespan(second, workers, own)
+    shards = makespan(first, workers, own, costs.begin) + makespan(second, workers, own)
     nodes = -(-workers // cluster.per_node)
     # Files are in storage beside the nodes, so all that a task reads crosses its node's link; writing uses its other direction.
     moving = rows * costs.moved / (cluster.link * nodes) if nodes > 1 else 0.0
     barrier = sum(phase_time(costs, phase, workers) for phase in phases(costs, rows, workers, len(first)))
-    blocks = [BLOCK * costs.tables] * int(rows // BLOCK) + [rows % BLOCK * costs.tables]
-    tables = makespan(blocks, workers, handed(costs, workers))
-    return Times(costs.start, shards, moving, barrier, tables, rows * costs.driver)
+    pieces = piece_tasks(rows, workers, len(first))
+    tables = table_time(costs, rows, workers, pieces)
+    return Times(costs.start, shards, moving, barrier, tables, rows * costs.driver + pieces * costs.piece)
+
+
+def piece_tasks(rows: float, workers: int, shards: int) -> int:
+    """Number of tasks that make parts of tables, of whole shards each."""
+    least = min(BLOCK, max(LEAST, rows / (workers * PIECES)))
+    return max(1, shards // max(1, math.ceil(least / (rows / shards))))
+
+
+def table_time(costs: Costs, rows: float, workers: int, pieces: int) -> float:
+    """Seconds of the tasks for tables: parts, then clusters by partitions, which are counted before, then sums by blocks."""
+    own, known = handed(costs, workers), costs.tables
+    blocks = [BLOCK * known["sum_up"]] * int(rows // BLOCK) + [rows % BLOCK * known["sum_up"]]
+    found = makespan([known["piece"] + rows / pieces * known["make_parts"]] * pieces, workers, own)
+    parts = partitions_of(rows, workers)
+    for name in ("count_clusters", "make_clusters"):
+        found += makespan([rows / parts * known[name]] * parts, workers, own)
+    return found + makespan(blocks, workers, own)
+
+
+def partitions_of(rows: float, workers: int) -> int:
+    """Number of partitions of samples."""
+    return max(1, int(min(workers, rows // TOGETHER)))
 
 
 def handed(costs: Costs, workers: int) -> float:
     """Seconds between two tasks that begin: of the driver, or of its dispatchers together if these are slower."""
     if workers < MANY:
         return costs.task
-    return max(costs.group / GROUP, costs.task / (workers // EACH))
+    calls = max(GROUP, workers // CALLS)
+    group = costs.group + (calls - GROUP) * costs.call
+    return max(group / calls, costs.task / (workers // EACH))
 
 
 @dataclass(frozen=True)
@@ -110,7 +140,7 @@ class Phase:
 def phases(costs: Costs, rows: float, workers: int, shards: int) -> list[Phase]:
     """Phases of a deduplicator, with tasks and partitions as `refinery.execution.ray` chooses them."""
     shares = max(1, workers // costs.bands)
-    joins, partitions = costs.bands * shares, max(1, int(min(workers, rows // TOGETHER)))
+    joins, partitions = costs.bands * shares, partitions_of(rows, workers)
     divides = min(shards, max(workers, int(-(-rows // DIVIDED))))
     stars = max(1, min(partitions, int(rows * costs.apart / STARS)))
     found = [
@@ -134,13 +164,16 @@ def phase_time(costs: Costs, phase: Phase, workers: int) -> float:
     return makespan([each] * phase.tasks, workers, handed(costs, workers))
 
 
-def makespan(times: Sequence[float], workers: int, overhead: float = 0.0) -> float:
-    """End time of the last task; tasks go in order to the first free worker, and begin at least `overhead` apart."""
+def makespan(times: Sequence[float], workers: int, overhead: float = 0.0, begin: float = 0.0) -> float:
+    """End time of the last task; tasks go in order to the first free worker, and begin at least `overhead` apart.
+
+    begin: further seconds of each worker's first task.
+    """
     free = [0.0] * min(workers, len(times))
     given = last = 0.0
-    for time in times:
+    for number, time in enumerate(times):
         given += overhead
-        end = max(heapq.heappop(free), given) + time
+        end = max(heapq.heappop(free), given) + time + (begin if number < workers else 0.0)
         last = max(last, end)
         heapq.heappush(free, end)
     return last

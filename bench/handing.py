@@ -2,13 +2,14 @@
 
     python -m bench.handing
 
-`task`: of a process that submits tasks without work and takes their answers, the driver or a dispatcher, whichever takes longer. `group`: of the driver, for a group that a dispatcher
-submits. `shard`: of the driver's own thread for the parameters, the answer, log and progress of a shard, whose answer is there at once.
+`task`: of a process that submits tasks without work and takes their answers, the driver or a dispatcher, whichever takes longer. `group`: of the driver, for a group of 32 calls that a dispatcher
+submits; `call`: for each further call of a group. `imports`: of a new process of the cluster. `shard`: of the driver's own thread for the parameters, the answer, log and progress of a shard, whose answer is there at once.
 """
 
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import tempfile
 import time
@@ -25,7 +26,7 @@ from refinery.workers.tasks import ShardResult
 
 
 def measure(tasks: int = 3000, shards: int = 3000) -> dict[str, float]:
-    """Seconds of a task, a group and a shard."""
+    """Seconds of a task, a group, a further call and a shard."""
     import ray
 
     ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
@@ -36,9 +37,13 @@ def measure(tasks: int = 3000, shards: int = 3000) -> dict[str, float]:
         chosen = _timed(cluster)
         by_others = handing.ByDispatchers(ray, chosen, nothing, 0)
         before = ray.get(chosen[0].used.remote())
-        group = min(_each(by_others, tasks) for _ in range(2)) * handing.TOGETHER
-        theirs = (ray.get(chosen[0].used.remote()) - before) / tasks / 2
-        return {"task": max(task, theirs), "group": group, "shard": of_shard(shards)}
+        group = min(_each(by_others, tasks) for _ in range(3)) * handing.TOGETHER
+        theirs = (ray.get(chosen[0].used.remote()) - before) / tasks / 3
+        four = handing.ByDispatchers(ray, chosen, nothing, 0, 4 * handing.TOGETHER)
+        larger = min(_each(four, tasks, 256) for _ in range(3)) * 4 * handing.TOGETHER
+        call = max(0.0, larger - group) / (3 * handing.TOGETHER)
+        shard = min(of_shard(shards) for _ in range(3))
+        return {"task": max(task, theirs), "group": group, "call": call, "shard": shard}
     finally:
         ray.shutdown()
 
@@ -57,6 +62,13 @@ def _timed(cluster: ClusterConnection) -> list[Any]:
         return handing.dispatchers(cluster)
     finally:
         handing.Dispatcher = kept  # type: ignore[misc]
+
+
+def imports(times: int = 3) -> float:
+    """Processor seconds that a new process takes to import what a shard needs."""
+    names = "refinery.execution.ray.tasks, refinery.workers.worker, duckdb, numpy, pyarrow.parquet"
+    code = f"import time; began = time.process_time(); import {names}; duckdb.connect(); print(time.process_time() - began)"
+    return min(float(subprocess.check_output([sys.executable, "-c", code])) for _ in range(times))
 
 
 def nothing(text: str) -> str:
@@ -141,8 +153,8 @@ def of_shard(shards: int) -> float:
 
 
 def main() -> int:
-    found = measure()
-    print(*table(("of", "ms"), [[name, f"{seconds * 1e3:.2f}"] for name, seconds in found.items()]), sep="\n")
+    found = measure() | {"imports": imports()}
+    print(*table(("of", "ms"), [[name, f"{seconds * 1e3:.3f}"] for name, seconds in found.items()]), sep="\n")
     return 0
 
 

@@ -3,6 +3,7 @@
     python -m bench.scale corpus.jsonl            measure, print the tables
     python -m bench.scale corpus.jsonl --write    put them into docs/scale.md, and the plot beside it (needs matplotlib)
     python -m bench.scale --again --write         measure only what tasks and driver of a cluster do; commands as before
+    python -m bench.scale corpus.jsonl --again --repeats 4 --write       measure shards and start, too
 
 The corpus is cut at line ends to 1, 2, 4, 8 and 16 times `--megabytes`; it must be large enough for the last. Each size
 is deduplicated by MinHash (bench/minhash.yaml) as a whole command, with one worker and with two. The time of a larger
@@ -20,15 +21,17 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from bench import clusters, handing
 from bench.cluster_model import BLOCK, MB, Cluster, Costs, simulate
 from bench.markdown import table, written
 from bench.measure import Run, machine, measured
+from bench.tables import UNIT
 from bench.tables import measure as made_tables
 
 HERE = Path(__file__).resolve().parent
@@ -90,17 +93,31 @@ class Measured:
     bands: int
 
 
-def costs(most: Measured, least: Measured, roots: Mapping[str, Any]) -> Costs:
-    """Costs for the model, from runs with one worker over the most and the least data.
+@dataclass(frozen=True)
+class OfRun:
+    """Costs that runs with one worker show, see `Costs`. begin: imports of a process, and what its first shard takes more."""
 
-    Time per sample of the barrier and the tables is the slope of the line through both runs; its start is fixed time. roots: measured
-    equalities of roots, see `of_tasks`.
+    start: float
+    begin: float
+    shards: tuple[tuple[int, float, float], ...]
+    rows_per_byte: float
+    bands: int
+
+
+def of_run(most: Measured, least: Measured) -> OfRun:
+    """Costs from runs with one worker over the most and the least data.
+
+    Time per sample of the barrier and the tables is the slope of the line through both runs; its start is fixed time.
     """
     spent, before = most.phases.seconds, least.phases.seconds
     slope = {name: max(0.0, spent[name] - before[name]) / (most.rows - least.rows) for name in SERIAL}
     fixed = sum(max(0.0, spent[name] - slope[name] * most.rows) for name in SERIAL)
     first, second = most.phases.shards[1], most.phases.shards[2]
-    return Costs(
+    usual = median(seconds for _, seconds, _ in first[1:])
+    begin = handing.imports() + max(0.0, first[0][1] - usual)
+    first = [(first[0][0], usual, first[0][2]), *first[1:]]
+    return OfRun(
+        begin=begin,
         start=most.run.seconds - sum(spent.values()) + spent["start"] + fixed,
         shards=tuple(
             (round(most.size / len(first)), one, other)
@@ -108,7 +125,6 @@ def costs(most: Measured, least: Measured, roots: Mapping[str, Any]) -> Costs:
         ),
         rows_per_byte=most.rows / most.size,
         bands=most.bands,
-        **of_tasks(roots),
     )
 
 
@@ -120,18 +136,32 @@ def of_tasks(roots: Mapping[str, Any]) -> dict[str, Any]:
     """
     fewer, found = clusters.measure(250_000), clusters.measure(1_000_000)
     more = (found.driver * found.samples - fewer.driver * fewer.samples) / (found.samples - fewer.samples)
-    few, many = (made_tables(count * BLOCK, BLOCK // 4, "parts", 2, alike=True) for count in (1, 64))
-    of_tables = (many["driver, s"] - few["driver, s"]) / (many["samples"] - few["samples"])
+    tables, piece = of_tables()
     return {
         "tasks": found.tasks | {name: roots[name] for name in ("star", "reply")},
         "apart": roots["apart"],
         "rounds": roots["rounds"],
         "part": found.part,
         "moved": found.moved,
-        "tables": few["tasks, s"] / few["samples"],
-        "driver": max(0.0, more) + max(0.0, of_tables),
+        "tables": tables,
+        "driver": max(0.0, more),
+        "piece": piece,
         **handing.measure(),
     }
+
+
+def of_tables() -> tuple[dict[str, float], float]:
+    """Seconds a sample of the tasks for tables, and of each task (`piece`); seconds of the driver for each task."""
+    shard, sizes = 1 << 15, (1 << 16, 1 << 18)
+    small, large = ([made_tables(BLOCK, shard, "parts", 2, alike=True, piece=size) for _ in range(3)] for size in sizes)
+    kinds = [name for name in small[0] if name.endswith(UNIT) and not name.startswith("driver")]
+    each = [{name: min(one[name] for one in tried) * 1e-6 for name in kinds} for tried in (small, large)]
+    parts = [found[f"make_parts{UNIT}"] * size for found, size in zip(each, sizes, strict=True)]
+    slope = (parts[1] - parts[0]) / (sizes[1] - sizes[0])
+    known = {name.removesuffix(UNIT): seconds for name, seconds in each[1].items()}
+    known |= {"make_parts": slope, "piece": parts[0] - slope * sizes[0]}
+    many = made_tables(64 * BLOCK, shard, "parts", 2, alike=True, piece=sizes[0])
+    return known, (many["driver, s"] - min(one["driver, s"] for one in small)) / (63 * BLOCK // sizes[0])
 
 
 def _bands(marks: Path) -> int:
@@ -153,6 +183,34 @@ def cut(corpus: Path, size: int, out: Path) -> int:
     return out.stat().st_size
 
 
+def shards_again(corpus: Path, megabytes: float, factors: Sequence[int], folder: Path, repeats: int) -> dict[str, Any]:
+    """Costs that runs with one worker show, see `OfRun`. Of every phase and shard the least of all repeats counts."""
+    found = []
+    for factor in (min(factors), max(factors)):
+        data = folder / "data.jsonl"
+        size = cut(corpus, int(megabytes * factor * MB), data)
+        tried = [_run(data, size, folder / "run", 1) for _ in range(repeats)]
+        found.append(fastest(tried))
+        data.unlink()
+    least, most = found
+    return dict(vars(of_run(most, least)))
+
+
+def fastest(tried: Sequence[Measured]) -> Measured:
+    """One run of the least times of several, phase by phase and shard by shard."""
+    seconds = {name: min(one.phases.seconds[name] for one in tried) for name in tried[0].phases.seconds}
+    beside = min(one.run.seconds - sum(one.phases.seconds.values()) for one in tried)
+    shards = {
+        stage: [
+            (size, min(one.phases.shards[stage][at][1] for one in tried), rows)
+            for at, (size, _, rows) in enumerate(own)
+        ]
+        for stage, own in tried[0].phases.shards.items()
+    }
+    run = replace(tried[0].run, seconds=beside + sum(seconds.values()))
+    return replace(tried[0], run=run, phases=Phases(seconds, shards))
+
+
 def measure(
     corpus: Path, megabytes: float, factors: Sequence[int], folder: Path, repeats: int, roots: Mapping[str, Any]
 ) -> dict[str, Any]:
@@ -170,7 +228,11 @@ def measure(
         {"factor": factor, "bytes": one.size, "rows": one.rows, "workers": workers, **one.run.as_dict()}
         for (factor, workers), one in found.items()
     ]
-    return {"machine": machine(), "runs": runs, "costs": costs(found[max(factors), 1], found[min(factors), 1], roots)}
+    return {
+        "machine": machine(),
+        "runs": runs,
+        "costs": Costs(**vars(of_run(found[max(factors), 1], found[min(factors), 1])), **of_tasks(roots)),
+    }
 
 
 def _run(data: Path, size: int, work: Path, workers: int) -> Measured:
@@ -242,18 +304,24 @@ def _costs(model: Costs) -> list[str]:
     first = sum(seconds for _, seconds, _ in model.shards)
     second = sum(seconds for _, _, seconds in model.shards)
     longest = max(one + other for _, one, other in model.shards)
+    of = model.tables
     rows = [
         ["a command's fixed time: start, compiling, closing", f"{model.start:.2f} s"],
+        ["a process of the cluster, before its first shard", f"{model.begin:.2f} s"],
         ["a shard before the barrier, after it", f"{size / MB / first:.0f} MB/s, {size / MB / second:.0f} MB/s"],
         ["the longest shard, against the mean", f"{longest / ((first + second) / len(model.shards)):.2f} times"],
         ["match keys and what becomes of them, read by tasks", f"{model.moved:.0f} bytes a sample"],
         *([f"tasks of the deduplicator: {name}", f"{model.tasks[name] * 1e6:.2f} µs a sample"] for name in model.tasks),
         ["roots on which bands differ", f"{model.apart:.2f} a sample, in {model.rounds} rounds"],
         ["a part of a file, written or read", f"{model.part * 1e6:.0f} µs"],
-        ["tables, in blocks", f"{model.tables * 1e6:.1f} µs a sample"],
-        ["the driver", f"{model.driver * 1e6:.4f} µs a sample, and {model.shard * 1e3:.2f} ms a shard"],
+        ["tables, by pieces", f"{of['make_parts'] * 1e6:.2f} µs a sample, and {of['piece'] * 1e3:.0f} ms a task"],
+        ["tables: clusters", f"{(of['count_clusters'] + of['make_clusters']) * 1e6:.2f} µs a sample"],
+        ["tables: sums, by blocks", f"{of['sum_up'] * 1e6:.2f} µs a sample"],
+        ["the driver", f"{model.driver * 1e6:.4f} µs a sample"],
+        ["the driver: a shard, a task for tables", f"{model.shard * 1e3:.2f} ms, {model.piece * 1e3:.2f} ms"],
         ["handing out a task: of whoever submits it", f"{model.task * 1e3:.2f} ms"],
-        ["handing out a group of tasks to a dispatcher: of the driver", f"{model.group * 1e3:.2f} ms"],
+        ["handing out 32 calls to a dispatcher: of the driver", f"{model.group * 1e3:.2f} ms"],
+        ["each further call", f"{model.call * 1e3:.3f} ms"],
     ]
     return table(("cost", "of one core"), rows)
 
@@ -331,18 +399,27 @@ def plot(results: Mapping[str, Any], path: Path) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Measure how time grows with data and shrinks with workers.")
     parser.add_argument("corpus", type=Path, nargs="?", help="JSON Lines, of 16 times --megabytes at least")
-    parser.add_argument("--again", action="store_true", help="take what commands have shown from bench/scale.json")
+    parser.add_argument(
+        "--again", action="store_true", help="keep the table of commands; with a corpus, only its shards are measured"
+    )
+    parser.add_argument("--shards", action="store_true", help="with --again, measure shards and start alone")
     parser.add_argument("--megabytes", type=float, default=64, help="the smallest size; 64 by default")
     parser.add_argument("--factors", default=",".join(map(str, FACTORS)), help="times the smallest size")
     parser.add_argument("--repeats", type=int, default=1, help="runs of each, the best counts")
     parser.add_argument("--write", action="store_true", help="rewrite the tables and the plot in docs/")
     arguments = parser.parse_args()
     factors = [int(factor) for factor in arguments.factors.split(",")]
-    if arguments.again == bool(arguments.corpus):
+    if not arguments.again and not arguments.corpus:
         parser.error("give a corpus or --again")
     kept = json.loads(KEPT.read_text("utf-8"))
     if arguments.again:
-        known = kept["costs"] | of_tasks(kept["roots"])
+        known = kept["costs"]
+        if arguments.corpus:
+            with tempfile.TemporaryDirectory(dir=arguments.corpus.parent, prefix="scale-") as folder:
+                known |= shards_again(arguments.corpus, arguments.megabytes, factors, Path(folder), arguments.repeats)
+        if not arguments.shards:
+            known |= of_tasks(kept["roots"])
+        known = {name: known[name] for name in Costs.__dataclass_fields__}
         results = {"runs": kept["runs"], "costs": Costs(**known | {"shards": tuple(map(tuple, known["shards"]))})}
     else:
         with tempfile.TemporaryDirectory(dir=arguments.corpus.parent, prefix="scale-") as folder:

@@ -2,10 +2,11 @@
 
     python -m bench.tables 1e6 1e7
     python -m bench.tables 1e6 1e7 1e8 --layout parts --alike
+    python -m bench.tables 1e6 --layout parts --alike --piece 65536
 
 Facts of two stages with a deduplicator between them are written as shards would leave them (one file stands for the equal
 files of all shards), then the tables are made: by the driver alone (`whole`), or as parts by `--workers` processes, whose
-processor time is printed apart from the driver's.
+processor time is printed apart from the driver's. Three of ten samples are copies; files of members are those of partitions of a block.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ import pyarrow.parquet as pq
 
 from refinery.dedup.barrier import DedupResult
 from refinery.execution.open import open_recipe
+from refinery.io.model import RemovedIn
 from refinery.planning.plan import Plan, prepare
 from refinery.results import tables, trace
 from refinery.results.database import Database
@@ -50,7 +52,10 @@ STEPS = [
     {"alphanumeric_filter": {"min_ratio": 0.5}},
 ]
 SIZE = 1 << 20  # samples of a block
-REMOVED = 10  # of so many samples, one each is removed by a filter of either stage, and by the deduplicator
+UNIT = ", µs a sample"
+PIECE = 1 << 17  # samples of a task
+# Of ten samples, a filter of either stage removes one each, and the deduplicator three, which are copies of another one.
+TEN, FILTERED, ORIGINAL, COPIES = 10, (0, 2), 1, (3, 4, 5)
 
 
 def plan_of(folder: Path) -> Plan:
@@ -68,10 +73,10 @@ def plan_of(folder: Path) -> Plan:
 def facts(plan: Plan, folder: Path, rows: int, shards: int, read: int) -> list[StageResult]:
     """Results of stages with `shards` shards of `rows` samples each. read: shards whose matches are read."""
     store, found, numbers = LocalStore(folder / "parts"), [], np.arange(rows)
-    gone = numbers % REMOVED
+    tens = numbers % TEN
     for stage, planned in enumerate(plan.stages):
-        alive = numbers if not stage else numbers[(gone > 1)]
-        dropped = pa.array(np.where(alive % REMOVED == 2 * stage, 2 + 3 * stage, 0), pa.int32())
+        alive = numbers if not stage else numbers[~np.isin(tens, (FILTERED[0], *COPIES))]
+        dropped = pa.array(np.where(alive % TEN == FILTERED[stage], 2 + 3 * stage, 0), pa.int32())
         one = {
             "_row": pa.array(alive),
             "_dropped": pa.array(dropped.to_numpy(), pa.int32(), mask=dropped.to_numpy() == 0),
@@ -87,47 +92,53 @@ def facts(plan: Plan, folder: Path, rows: int, shards: int, read: int) -> list[S
         store.publish(written, names[0])
         for name in names[1:]:
             os.link(store.fetch(names[0]), store.fetch(name))
-        kept = len(alive) - int((alive % REMOVED == 2 * stage).sum())
+        kept = len(alive) - int((alive % TEN == FILTERED[stage]).sum())
         results = [
             ShardResult(shard, rows if not stage else len(alive), rows, kept, facts=name)
             for shard, name in enumerate(names)
         ]
         cut = [replace(plan.shards[0], index=shard) for shard in range(shards)]
-        findings = _matches(store, planned, numbers[gone == 1], shards, read) if not stage else None
+        findings = _matches(store, planned, numbers, shards, read) if not stage else None
         found.append(StageResult(planned, None, cut, results, None, findings, store=store))  # type: ignore[arg-type]
     return found
 
 
 def _matches(store: LocalStore, planned: Any, rows: np.ndarray, shards: int, read: int) -> DedupResult:
-    """Each removed sample is a copy of the one before it."""
-    at = (np.arange(read)[:, None] << SHARD_BITS) + rows
-    gone = at.reshape(-1)
+    """Removed samples are copies of one sample among ten. A file stands for the equal files of all blocks, `read` shards each."""
+    at = ((np.arange(read)[:, None] << SHARD_BITS) + rows).reshape(-1)
+    tens, originals = np.tile(rows % TEN, read), at - np.tile(rows % TEN, read) + ORIGINAL
+    is_copy, is_member = np.isin(tens, COPIES), np.isin(tens, (ORIGINAL, *COPIES))
+    gone, kept = at[is_copy], originals[is_copy]
     n, none = len(gone), pa.nulls
     found = {
         "_row": gone,
-        "kept": gone + 1,
-        "via": gone + 1,
-        "matched": pa.array(["key"] * n) if n < 1 else pa.DictionaryArray.from_arrays(np.zeros(n, np.int8), ["key"]),
+        "kept": kept,
+        "via": kept,
+        "matched": pa.DictionaryArray.from_arrays(np.zeros(n, np.int8), ["key"]),
     }
     found |= {
         "distance": none(n, pa.int32()),
         "estimated_jaccard": none(n, pa.float64()),
         "jaccard": none(n, pa.float64()),
     }
-    clusters = {
-        "_row": np.stack((gone, gone + 1), 1).reshape(-1),
-        "kept": np.repeat(gone + 1, 2),
-        "size": np.full(2 * n, 2),
-    }
+    size = np.full(is_member.sum(), 1 + len(COPIES))
+    clusters = {"_row": at[is_member], "kept": originals[is_member], "size": size}
+    count, names = -(-shards // read), {}
     for name, table in (("duplicates", found), ("clusters", clusters)):
         aside = store.scratch() / f"{name}.parquet"
         pq.write_table(pa.table(table), aside)
-        store.publish(aside, f"stage_1/{name}.parquet")
-    names = [(f"stage_1/{name}.parquet",) for name in ("duplicates", "clusters")]
-    return DedupResult(planned.stage.after.index, np.zeros(shards * len(rows), np.int64), *names)
+        names[name] = tuple(f"stage_1/{name}_{number:05d}.parquet" for number in range(count))
+        store.publish(aside, names[name][0])
+        for other in names[name][1:]:
+            os.link(store.fetch(names[name][0]), store.fetch(other))
+    places = {
+        shard: RemovedIn(f"stage_1/removed_{shard // read:05d}.rows", 0, n // read, "") for shard in range(shards)
+    }
+    step = planned.stage.after.index
+    return DedupResult(step, duplicates=names["duplicates"], clusters=names["clusters"], removed_in=places)
 
 
-def maker(plan: Plan, layout: str, folder: Path, every: Callable[..., list[str]]) -> TableMaker:
+def maker(plan: Plan, layout: str, folder: Path, every: Callable[..., list[str]], piece: int) -> TableMaker:
     if layout == "whole":
         return WholeTables()
     programs = [stage.program for stage in plan.stages]
@@ -135,22 +146,32 @@ def maker(plan: Plan, layout: str, folder: Path, every: Callable[..., list[str]]
         SummaryPlan.of(programs, plan.recipe.stat_summary),
         trace.conditions(plan.stages, []), 10, (), tables.parameters_json(plan.recipe.steps),
     )  # fmt: skip
-    return PartTables(plan.stages, order, every, LocalStore(folder / "parts"), LocalStore(folder / "tables"))
+    return PartTables(plan.stages, order, every, LocalStore(folder / "parts"), LocalStore(folder / "tables"), piece)
 
 
 class Tasks:
-    """Processes that run tasks. alike: blocks are equal, so one task runs, and links to its files stand for the others'."""
+    """Processes that run tasks. alike: tasks of a kind are equal, so one runs, and links to its files stand for the others'.
+
+    seconds: of processors, by the kind of a task. own: of this process, for what is in the place of a cluster.
+    """
 
     def __init__(self, workers: int, folder: Path, alike: bool) -> None:
-        self._workers, self._folder, self._alike, self.seconds = workers, folder, alike, 0.0
+        self._workers, self._folder, self._alike, self.seconds = workers, folder, alike, dict[str, float]()
+        self.own = 0.0
 
     def __call__(self, work: Callable[[str, str], str], shared: dict[str, Any], calls: Sequence[str]) -> list[str]:
+        began = time.process_time()
         text = json.dumps(shared | {"threads": 1, "memory": "1GB", "spill": str(self._folder / "spill")})
-        with ProcessPoolExecutor(self._workers) as pool:
-            found = list(pool.map(partial(timed, work, text), calls[:1] if self._alike else calls))
-        self.seconds += sum(seconds for _, seconds in found) * len(calls) / len(found)
+        with ProcessPoolExecutor(1 if self._alike else self._workers) as pool:
+            if self._alike:  # the first task of a process imports libraries
+                found = list(pool.map(partial(timed, work, text), calls[:1] * 2))[1:]
+            else:
+                found = list(pool.map(partial(timed, work, text), calls))
+        self.seconds[work.__name__] = sum(seconds for _, seconds in found) * len(calls) / len(found)
         answers = [answer for answer, _ in found]
-        return answers + [self._like(answers[0], number) for number in range(len(answers), len(calls))]
+        answers += [self._like(answers[0], number) for number in range(len(answers), len(calls))]
+        self.own += time.process_time() - began
+        return answers
 
     def _like(self, answer: str, number: int) -> str:
         """The answer of another task, with files of its own."""
@@ -166,8 +187,8 @@ def timed(work: Callable[[str, str], str], shared: str, call: str) -> tuple[str,
     return work(shared, call), time.process_time() - began
 
 
-def measure(samples: int, shard: int, layout: str, workers: int, alike: bool) -> dict[str, Any]:
-    """Make the tables; seconds of the driver's processor, of the tasks', and the driver's memory."""
+def measure(samples: int, shard: int, layout: str, workers: int, alike: bool, piece: int = PIECE) -> dict[str, Any]:
+    """Make the tables; seconds of the driver's processor, of the tasks', and the driver's memory. piece: samples of a task."""
     with tempfile.TemporaryDirectory(prefix="tables-") as made:
         folder = Path(made)
         plan = plan_of(folder)
@@ -175,7 +196,7 @@ def measure(samples: int, shard: int, layout: str, workers: int, alike: bool) ->
         samples = shards * shard
         done = facts(plan, folder, shard, shards, SIZE // shard if alike else shards)
         tasks = Tasks(workers, folder, alike)
-        table_maker = maker(plan, layout, folder, tasks)
+        table_maker = maker(plan, layout, folder, tasks, piece)
         statements = tables.statements(
             plan.stages, [s.local_findings() for s in done], tables.parameters_json(plan.recipe.steps), samples
         )
@@ -186,13 +207,14 @@ def measure(samples: int, shard: int, layout: str, workers: int, alike: bool) ->
             table_maker.check(db, done)
             table_maker.chosen(db, done, [], 10)
             db.publish()
-        driver = time.process_time() - before
+        driver = time.process_time() - before - tasks.own
         return {
             "samples": samples,
             "layout": layout,
             "driver, s": round(driver, 2),
             "driver, µs a sample": round(driver / samples * 1e6, 4),
-            "tasks, s": round(tasks.seconds, 2),
+            "tasks, s": round(sum(tasks.seconds.values()), 2),
+            **{f"{name}{UNIT}": round(each / samples * 1e6, 4) for name, each in tasks.seconds.items()},
             "wall, s": round(time.perf_counter() - wall, 2),
             "driver, MB": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
             "disk, MB": round(
@@ -205,19 +227,39 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Measure the driver's work on tables of many samples.")
     parser.add_argument("samples", nargs="+", type=float)
     parser.add_argument("--layout", nargs="+", default=["whole", "parts"], choices=["whole", "parts"])
-    parser.add_argument("--shard", type=float, default=1 << 18, help="samples of each shard")
+    parser.add_argument("--shard", type=float, default=1 << 15, help="samples of each shard")
+    parser.add_argument("--piece", type=float, default=PIECE, help="samples of each task")
     parser.add_argument("--alike", action="store_true", help="run one task for all blocks, which are equal")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.one:
-        print(json.dumps(measure(int(given.samples[0]), int(given.shard), given.layout[0], given.workers, given.alike)))
+        print(
+            json.dumps(
+                measure(
+                    int(given.samples[0]),
+                    int(given.shard),
+                    given.layout[0],
+                    given.workers,
+                    given.alike,
+                    int(given.piece),
+                )
+            )
+        )
         return 0
     for samples in given.samples:
         for layout in given.layout:
             command = [sys.executable, "-m", "bench.tables", str(samples), "--one", "--layout", layout]
             alike = ["--alike"] if given.alike else []
-            options = ["--shard", str(given.shard), "--workers", str(given.workers), *alike]
+            options = [
+                "--shard",
+                str(given.shard),
+                "--workers",
+                str(given.workers),
+                "--piece",
+                str(given.piece),
+                *alike,
+            ]
             subprocess.run([*command, *options], check=True)
     return 0
 

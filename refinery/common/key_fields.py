@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AnySet
 from dataclasses import Field, fields, is_dataclass
+from functools import cache
 from typing import Any
 
 _MARK = "left out of keys"
@@ -32,8 +33,7 @@ def canonical(value: Any, plain: Plain) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if is_dataclass(value) and not isinstance(value, type):
-        counted = [declared.name for declared in fields(value) if not reason_left_out(declared)]
-        return {name: canonical(getattr(value, name), plain) for name in counted}
+        return {name: canonical(getattr(value, name), plain) for name in _counted(type(value))}
     if isinstance(value, Mapping):
         return _sorted([canonical(key, plain), canonical(item, plain)] for key, item in value.items())
     if isinstance(value, AnySet):
@@ -41,6 +41,12 @@ def canonical(value: Any, plain: Plain) -> Any:
     if isinstance(value, (list, tuple)):
         return [canonical(item, plain) for item in value]
     return plain(value)
+
+
+@cache
+def _counted(kind: type) -> tuple[str, ...]:
+    """Names of the fields of a dataclass that count."""
+    return tuple(declared.name for declared in fields(kind) if not reason_left_out(declared))
 
 
 def _sorted(items: Any) -> list[Any]:

@@ -32,7 +32,8 @@ _LOW = (1 << SHARD_BITS) - 1
 class DedupResult:
     """Result of a deduplicator. Numbers of samples are those of workers.match_keys; numbers below 0: of an index.
 
-    removed: ascending. removed_in: in place of these, their files by shard, where tasks have found them. seen: size and digest of files, as far as
+    removed: ascending. removed_in: in place of these, their files by shard, where tasks have found them; there is one for each file of
+    `duplicates`. seen: size and digest of files, as far as
     tasks have noted them. duplicates: Parquet files, a row per removed sample or unit, in the order of samples. clusters:
     Parquet files of members, in the order of the samples that stay; none for units. Files have their names in the store, or
     are files of this machine until they are published. units: file of the removed units, by shard. index, extends: the index and the file to add to it.
@@ -59,6 +60,13 @@ class DedupResult:
         """The removed samples of a shard, by their numbers in it."""
         first, end = np.searchsorted(self.removed, [shard << SHARD_BITS, (shard + 1) << SHARD_BITS])
         return self.removed[first:end] & _LOW
+
+    def duplicates_by_shard(self) -> dict[int, str]:
+        """The file of `duplicates` with the removed samples of each shard; empty where one process has found them."""
+        places = dict(sorted(self.removed_in.items()))
+        names = dict.fromkeys(place.name for place in places.values())
+        files = dict(zip(names, self.duplicates, strict=True)) if places else {}
+        return {shard: files[place.name] for shard, place in places.items()}
 
 
 @dataclass(frozen=True)

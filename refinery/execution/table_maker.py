@@ -18,6 +18,8 @@ from refinery.storage.store import Store
 
 # Samples of a run from which on tasks make the tables: on a cluster, and on one machine.
 ON_CLUSTER, HERE = SIZE, 1 << 24
+# Least samples of a task for tables, and tasks for each core.
+LEAST, EACH = 1 << 16, 2
 
 
 def maker_of(job: RunJob, backend: Backend, done: Sequence[StageResult], source: Store, withheld: bool) -> TableMaker:
@@ -34,4 +36,10 @@ def maker_of(job: RunJob, backend: Backend, done: Sequence[StageResult], source:
         written=tuple(stat.column for stat in prepared.stats) if writes else (),
         parameters=parameters_json(recipe.steps),
     )
-    return PartTables(prepared.stages, order, backend.every, source, job.place.tables(), SIZE)
+    piece = piece_size(sum(blocks.samples_of(done)), prepared.capacity.cores if prepared.capacity else prepared.workers)
+    return PartTables(prepared.stages, order, backend.every, source, job.place.tables(), piece, SIZE)
+
+
+def piece_size(samples: int, cores: int) -> int:
+    """Least samples of a task: so many that each core has some tasks, and at most a block, so that there are few files."""
+    return min(SIZE, max(LEAST, -(-samples // (cores * EACH))))

@@ -1,4 +1,4 @@
-"""The task that makes the tables of one block of samples: Parquet parts, and sums that the driver adds up."""
+"""Tasks that make the tables of many samples: Parquet parts of some shards, and sums that the driver adds up."""
 
 from __future__ import annotations
 
@@ -28,29 +28,41 @@ from refinery.storage.store import Store
 from refinery.workers.match_keys import SHARD_BITS
 
 
-def make_block(shared: str, block: str) -> str:
-    """Make the parts of a block; see `_Block.make`. shared: what all blocks have in common (`part_tables.shared_by`)."""
-    with _Block(json.loads(shared), json.loads(block)) as work:
+def make_parts(shared: str, piece: str) -> str:
+    """Make the parts of a piece; see `_Work.make`. shared: for all tasks (`PartTables._shared_by`)."""
+    with _Work(json.loads(shared), json.loads(piece)) as work:
         return json.dumps(work.make())
 
 
-def make_keyed_rows(shared: str, block: str) -> str:
+def sum_up(shared: str, block: str) -> str:
+    """Sum up a block's statistics; returns files with the rows of groups without keys, and with the keys of the other groups."""
+    with _Work(json.loads(shared), json.loads(block)) as work:
+        return json.dumps(work.summed())
+
+
+def sum_up_keys(shared: str, block: str) -> str:
     """Sum up a block's statistics by the chosen keys of the groups; returns the written files by group."""
-    with _Block(json.loads(shared), json.loads(block)) as work:
+    with _Work(json.loads(shared), json.loads(block)) as work:
         return json.dumps(work.keyed_rows())
 
 
+def count_clusters(shared: str, given: str) -> str:
+    """Number of clusters in a file of members. given: its name."""
+    with _Work(json.loads(shared), json.loads(given)) as work:
+        return json.dumps(work.number_of_clusters())
+
+
 def make_clusters(shared: str, given: str) -> str:
-    """Make the table `clusters`; returns its part. given: `sql`, and the files of clusters by variable."""
-    with _Block(json.loads(shared), json.loads(given)) as work:
+    """Make a part of the table `clusters`; returns it. given: `sql`, `step`, the file of members, the number of clusters `before` it."""
+    with _Work(json.loads(shared), json.loads(given)) as work:
         return json.dumps(work.clusters())
 
 
-class _Block:
-    """A block in work.
+class _Work:
+    """A task's work.
 
     shared: stores (`source` of the shards' files, `target` of the tables), `folder` in the target, limits of DuckDB, statements.
-    given: `number`, `start`, `skip`, `take` of the block, and its shards' `samples` and files.
+    given: `number` of the piece or block, and what it consists of.
     """
 
     def __init__(self, shared: dict[str, Any], given: dict[str, Any]) -> None:
@@ -58,7 +70,7 @@ class _Block:
         self._source, self._target = open_store(shared["source"]), open_store(shared["target"])
         self._plan = SummaryPlan.from_json(shared["summary"])
 
-    def __enter__(self) -> _Block:
+    def __enter__(self) -> _Work:
         made = TemporaryDirectory(dir=self._target.scratch())
         self._folder = Path(self._stack.enter_context(made))
         reached = [str(self._folder), *(store.url for store in (self._source, self._target) if store.on_this_machine)]
@@ -72,44 +84,41 @@ class _Block:
     # Tables
 
     def make(self) -> dict[str, Any]:
-        """Make the parts; returns them, with counts, sums, rows to trace and files of the summary.
+        """Make the parts; returns them, with counts, sums and rows to trace.
 
-        Raises ConservationError if a shard's files have not all of its rows.
+        given: `start` of the piece, its shards' `samples` and files. Raises ConservationError if a shard's files have not all of its rows.
         """
         statements, given = self._shared["statements"], self._given
         self._read()
         for name in ("quarantine", "duplicates", "facts"):
             self._run(statements[name])
-        begin, end = self._cut(self._checked())
+        self._check()
         self._run(statements["ledger"])
         parts = [self._part("facts", "SELECT * FROM facts"), self._part("ledger", "SELECT * FROM ledger")]
-        within = f"_row >= {begin} AND _row < {end}"
-        parts += self._some("quarantine", f"SELECT * FROM quarantine WHERE {within}")
-        for step in self._shared["matches"]:
-            query = f"SELECT * FROM duplicates WHERE step = {step} AND {within}"
-            parts += self._some("duplicates", query, int(step))
-        if not given["number"] and not self._shared["matches"]:
+        parts += self._some("quarantine", "SELECT * FROM quarantine")
+        for step in given["matches"]:
+            parts += self._some("duplicates", f"SELECT * FROM duplicates WHERE step = {step}", int(step))
+        if not given["number"] and not given["matches"]:
             parts += self._some("duplicates", "SELECT * FROM duplicates")
         return {
             "parts": parts,
             "removed": parts[1]["rows"],
             "sums": self._con.execute(statements["_sums"]).fetchall(),
-            "broken": self._rows(f"SELECT step, count(*) FROM quarantine WHERE {within} GROUP BY 1 ORDER BY 1"),
+            "broken": self._rows("SELECT step, count(*) FROM quarantine GROUP BY 1 ORDER BY 1"),
             "traced": self._traced(),
             "written": self._statistics(),
-            **self._summed(),
         }
 
     def _read(self) -> None:
         """Create what the statements read."""
         given, first = self._given, self._given["start"]
         last = first + len(given["samples"]) - 1
-        self._run(f"SET VARIABLE first_rows = CAST({lit(self._shared['first_rows'])} AS BIGINT[])")
+        self._set_first_rows()
         self._run(f"SET VARIABLE first_code = CAST({first << SHARD_BITS} AS BIGINT)")
         self._run(f"SET VARIABLE last_code = CAST({((last + 1) << SHARD_BITS) - 1} AS BIGINT)")
         for stage, names in given["facts"].items():
             self._run(f"SET VARIABLE facts_{stage} = CAST({lit(self._files(names))} AS VARCHAR[])")
-        for step, names in self._shared["matches"].items():
+        for step, names in given["matches"].items():
             self._run(f"SET VARIABLE matches_{step} = CAST({lit(self._files(names))} AS VARCHAR[])")
         shards = np.arange(first, last + 1)
         rows, lines = (
@@ -118,8 +127,8 @@ class _Block:
         self._con.register("shards", pa.table({"shard": shards, "first_row": rows, "first_line": lines}))
         self._run(f"CREATE TEMP TABLE broken AS {quarantine_source(self._files(given['quarantine']))}")
 
-    def _checked(self) -> np.ndarray:
-        """The numbers of the samples of all shards of the block, checked against those that were read."""
+    def _check(self) -> None:
+        """Check the numbers of the samples of all shards against those that were read."""
         given = self._given
         rows = self._con.sql("SELECT _row FROM facts").fetchnumpy()["_row"]
         broken = self._con.sql("SELECT _row FROM quarantine ORDER BY 1").fetchnumpy()["_row"]
@@ -135,25 +144,16 @@ class _Block:
                     f"{first[at + 1] - first[at]} rows were read, but {here} are in its facts and {bad} in quarantine"
                 )
                 raise ConservationError(f"rows do not add up: shard {given['start'] + at}: {what}")
-        if not ascending or len(rows) != found.sum() or len(broken) != lost.sum() or len(np.intersect1d(rows, broken)):
+        if (
+            not ascending
+            or len(rows) != found.sum()
+            or len(broken) != lost.sum()
+            or (len(broken) and len(np.intersect1d(rows, broken)))
+        ):
             raise ConservationError(f"rows do not add up: shards from {given['start']}: numbers of rows repeat")
-        return rows
-
-    def _cut(self, rows: np.ndarray) -> tuple[int, int]:
-        """Restrict `facts` to the block; returns the first number of the block, and the first one after it."""
-        given, first_rows = self._given, self._shared["first_rows"]
-        skip, take = given["skip"], given["take"]
-        begin = int(rows[skip]) if skip else first_rows[given["start"]]
-        after = first_rows[given["start"] + len(given["samples"])]
-        end = int(rows[skip + take]) if skip + take < len(rows) else after
-        if skip or skip + take < len(rows):
-            self._run(f"CREATE TEMP TABLE cut AS SELECT * FROM facts WHERE _row >= {begin} AND _row < {end}")
-            self._run("DROP TABLE facts")
-            self._run("ALTER TABLE cut RENAME TO facts")
-        return begin, end
 
     def _some(self, table: str, query: str, step: int | None = None) -> list[dict[str, Any]]:
-        """The part of a table, unless it is empty; the first block has a part of each table, for its columns."""
+        """The part of a table, unless it is empty; the first piece has a part of each table, for its columns."""
         found = self._part(table, query, step)
         if found["rows"] or not self._given["number"]:
             return [found]
@@ -184,7 +184,7 @@ class _Block:
         return int(rows), size
 
     def _traced(self) -> dict[str, list[int]]:
-        """The first rows of the block that each traced step has changed or removed."""
+        """The first rows of the piece that each traced step has changed or removed."""
         limit = self._shared["trace_limit"]
         found = {}
         for step, condition in self._shared["traced"].items():
@@ -194,8 +194,9 @@ class _Block:
 
     # The summary
 
-    def _summed(self) -> dict[str, Any]:
-        """Files with the rows of groups without keys, and with the keys of the other groups."""
+    def summed(self) -> dict[str, Any]:
+        """Files with the rows of groups without keys (`summary`), and with the keys of the other groups (`keys`)."""
+        self._view()
         keyed = {group.name for group in self._plan.keyed}
         rows = {
             group: self._group(number, group) for number, group in enumerate(self._plan.groups) if group not in keyed
@@ -208,15 +209,20 @@ class _Block:
         return {"summary": rows, "keys": counts}
 
     def keyed_rows(self) -> dict[str, str]:
-        """Sum up by the chosen keys, from the block's part of facts."""
-        facts, chosen = self._given["part"], self._given["chosen"]
-        self._run(f"CREATE TEMP VIEW facts AS SELECT * FROM read_parquet({lit(self._files([facts]))}, {NO_HIVE})")
-        found = {}
+        """Sum up by the keys that are `chosen` of each group."""
+        self._view()
+        chosen, found = self._given["chosen"], {}
         for number, group in enumerate(self._plan.groups):
             if group in chosen:
                 keys = table_of(self._files([chosen[group]])[0])["key"].to_pylist()
                 found[group] = self._group(number, group, keys)
         return found
+
+    def _view(self) -> None:
+        """Create the view `facts` over the block's samples: `take` after the first `skip` of its `parts`."""
+        given = self._given
+        source = f"read_parquet({lit(self._files(given['parts']))}, {NO_HIVE})"
+        self._run(f"CREATE TEMP VIEW facts AS SELECT * FROM {source} LIMIT {given['take']} OFFSET {given['skip']}")
 
     def _group(self, number: int, group: str, chosen: Sequence[str | None] = ()) -> str:
         """Write the rows of a group; returns the file, "" without rows."""
@@ -233,19 +239,35 @@ class _Block:
 
     # Clusters
 
+    def number_of_clusters(self) -> int:
+        """Number of clusters that have a sample of this run."""
+        source = f"read_parquet({lit(self._files([self._given['file']]))})"
+        [(count,)] = self._rows(f"SELECT count(DISTINCT kept) FROM {source} WHERE _row >= 0")
+        return int(count)
+
     def clusters(self) -> dict[str, Any]:
-        """Make the table of clusters."""
-        self._run(f"SET VARIABLE first_rows = CAST({lit(self._shared['first_rows'])} AS BIGINT[])")
-        for step, names in self._given["clusters"].items():
-            self._run(f"SET VARIABLE clusters_{step} = CAST({lit(self._files(names))} AS VARCHAR[])")
-        self._run(self._given["sql"])
-        return self._part("clusters", "SELECT * FROM clusters")
+        """Make a part of the table of clusters."""
+        given = self._given
+        self._set_first_rows()
+        self._run(
+            f"SET VARIABLE clusters = CAST({lit(self._files([given['file']] if given['file'] else []))} AS VARCHAR[])"
+        )
+        self._run(f"SET VARIABLE clusters_before = CAST({given['before']} AS BIGINT)")
+        self._run(given["sql"])
+        return self._part("clusters", "SELECT * FROM clusters", given["step"])
 
     # Files
 
     def _scratch(self, kind: str, suffix: str) -> str:
         """The name of a file that the driver reads and removes."""
         return f"{self._shared['folder']}/driver/{kind}/{self._given['number']:06d}.{suffix}"
+
+    def _set_first_rows(self) -> None:
+        """Set the variable `first_rows`, from a table: as text, the numbers of many shards would be parsed for long."""
+        first = pa.table({"numbers": pa.array([self._shared["first_rows"]], pa.list_(pa.int64()))})
+        self._con.register("first_rows", first)
+        self._run("SET VARIABLE first_rows = (SELECT numbers FROM first_rows)")
+        self._con.unregister("first_rows")
 
     def _files(self, names: Sequence[str]) -> list[str]:
         """Files of this machine with the contents; objects are copied below the task's folder, under distinct names."""

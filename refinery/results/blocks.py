@@ -1,4 +1,4 @@
-"""Blocks of samples, each of which one task makes the rows of all tables for; blocks do not depend on shards."""
+"""Pieces of shards, each of which one task makes the rows of all tables for; blocks of samples, which do not depend on shards."""
 
 from __future__ import annotations
 
@@ -12,11 +12,29 @@ from refinery.results.stage_result import StageResult
 
 
 @dataclass(frozen=True)
-class Block:
-    """A block: `take` samples after the first `skip` of its shards `start` to `end` - 1; those in quarantine do not count.
+class Piece:
+    """Shards `start` to `end` - 1."""
 
-    whole: it ends with its last shard.
-    """
+    number: int
+    start: int
+    end: int
+
+
+def pieces(samples: Sequence[int], size: int) -> list[Piece]:
+    """Cut the shards to pieces of `size` samples at least, but for the last one. samples: of each shard. At least one piece."""
+    cuts, held, left = [0], 0, sum(samples)
+    for shard, count in enumerate(samples, 1):
+        held, left = held + count, left - count
+        if held >= size and left:
+            cuts.append(shard)
+            held = 0
+    ends = [*cuts[1:], len(samples)]
+    return [Piece(number, start, end) for number, (start, end) in enumerate(zip(cuts, ends, strict=True))]
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block: `take` samples after the first `skip` of the pieces `start` to `end` - 1."""
 
     number: int
     start: int
@@ -26,22 +44,16 @@ class Block:
 
 
 def blocks(samples: Sequence[int], size: int) -> list[Block]:
-    """Cut all samples to blocks of `size`. samples: of each shard, without those in quarantine.
-
-    Each shard is in a block, also one without samples, whose rows are all in quarantine: it follows the samples before it.
-    """
+    """Cut all samples to blocks of `size`. samples: of each piece, without those in quarantine. At least one block."""
     ends = np.array([0, *accumulate(samples)], np.int64)[1:]
     total = int(ends[-1]) if len(ends) else 0
     found = []
     for number, first in enumerate(range(0, max(total, 1), size)):
         after = min(first + size, total)
         start = int(np.searchsorted(ends, first, "right")) if number else 0
-        end = len(samples)
-        if after < total:
-            end = int(np.searchsorted(ends, after, "right"))
-            end += int(ends[end] - samples[end] < after)  # the shard has samples of both blocks
+        end = int(np.searchsorted(ends, after, "left")) + 1 if after > first else len(samples)
         before = int(ends[start] - samples[start]) if start < len(samples) else 0
-        found.append(Block(number, start, end, first - before, after - first))
+        found.append(Block(number, start, min(end, len(samples)), first - before, after - first))
     return found
 
 

@@ -1,7 +1,7 @@
 """Maker of the tables of many samples: tasks write Parquet parts, the database has views over them and small tables.
 
-A task makes the rows of one block of samples in all tables, and sums. The driver adds up the sums and never reads a row, so
-its time and memory grow with blocks and shards.
+A task makes the rows of some shards (a piece) in all tables, and sums; others sum up the statistics by blocks of samples, from the
+parts, and number clusters, file by file. The driver adds up the sums and never reads a row, so its time and memory grow with shards.
 """
 
 from __future__ import annotations
@@ -23,8 +23,16 @@ from refinery.io.writers.export import join_stats
 from refinery.planning.plan import CompiledStage
 from refinery.recipe.model import StatSummary
 from refinery.results import database, trace
-from refinery.results.block_tables import broken_table, make_block, make_clusters, make_keyed_rows, sums_table
-from refinery.results.blocks import Block, blocks, first_rows, samples_of
+from refinery.results.block_tables import (
+    broken_table,
+    count_clusters,
+    make_clusters,
+    make_parts,
+    sum_up,
+    sum_up_keys,
+    sums_table,
+)
+from refinery.results.blocks import Piece, blocks, first_rows, pieces, samples_of
 from refinery.results.database import Counts, Database, Sums
 from refinery.results.stage_result import StageResult
 from refinery.results.stat_summary import BLOCK, add_rows, notes_of
@@ -32,8 +40,8 @@ from refinery.results.summary_rows import SummaryPlan
 from refinery.results.table_views import create_views, place_of
 from refinery.results.tables import (
     TableStatement,
-    block_statements,
-    clusters_statement,
+    clusters_statements,
+    piece_statements,
     stat_columns,
     steps_statement,
     summed_columns,
@@ -59,36 +67,65 @@ class TableOrder:
     parameters: dict[int, str]
 
 
+@dataclass(frozen=True)
+class Matches:
+    """Files with what a deduplicator has removed. by_shard: the file of each shard; empty if any file may have a shard's samples."""
+
+    step: int
+    files: Sequence[str]
+    by_shard: dict[int, str]
+
+    def of(self, piece: Piece) -> list[str]:
+        """The files with the samples of a piece; one file at least, for its columns."""
+        if not self.by_shard:
+            return list(self.files)
+        own = [self.by_shard[shard] for shard in range(piece.start, piece.end) if shard in self.by_shard]
+        return list(dict.fromkeys(own)) or list(self.files[:1])
+
+
+def _matches(done: Sequence[StageResult]) -> list[Matches]:
+    found = [stage.findings for stage in done if stage.findings and stage.findings.duplicates]
+    return [Matches(item.step, item.duplicates, item.duplicates_by_shard()) for item in found]
+
+
 @dataclass
 class PartTables:
-    """See TableMaker. every: runs tasks. source: store of the shards' files. target: of the tables. size: of a block."""
+    """See TableMaker. every: runs tasks. source: store of the shards' files. target: of the tables.
+
+    piece: least samples of a piece. size: of a block.
+    """
 
     stages: Sequence[CompiledStage]
     order: TableOrder
     every: Every
     source: Store
     target: Store
+    piece: int
     size: int = BLOCK
     folder: str = field(default_factory=lambda: uuid4().hex)
-    _blocks: list[dict[str, Any]] = field(default_factory=list)
     _answers: list[dict[str, Any]] = field(default_factory=list)
+    _summed: list[dict[str, Any]] = field(default_factory=list)
     _shared: dict[str, Any] = field(default_factory=dict)
 
     def fill(self, db: Database, done: Sequence[StageResult], statements: Sequence[TableStatement]) -> None:
         """Have the parts made; create views over them and the small tables."""
-        self._shared = self._shared_by(done)
-        self._blocks = [self._given(done, block) for block in blocks(samples_of(done), self.size)]
-        self._answers = self._made(make_block, self._blocks)
+        self._shared, samples = self._shared_by(done), samples_of(done)
+        matches = _matches(done)
+        self._answers = self._made(
+            make_parts, [self._given(done, samples, matches, one) for one in pieces(samples, self.piece)]
+        )
         parts = [part for answer in self._answers for part in answer["parts"]]
-        parts += self._made(make_clusters, [self._of_clusters(done)])
+        parts += self._clusters(done)
         self._require(parts)
         create_views(db, self.target, parts, stat_columns(self.stages))
         listed = [(p["table"], place_of(self.target, p["name"]), p["rows"], p["bytes"]) for p in parts]
         database.fill_places(db, done, listed)
         self._steps(db, done)
 
-    def _made(self, work: Callable[[str, str], str], calls: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _made(self, work: Callable[[str, str], str], calls: Sequence[dict[str, Any]]) -> list[Any]:
         """Answers of tasks."""
+        if not calls:
+            return []
         return [json.loads(answer) for answer in self.every(work, self._shared, [json.dumps(call) for call in calls])]
 
     def _shared_by(self, done: Sequence[StageResult]) -> dict[str, Any]:
@@ -101,23 +138,23 @@ class PartTables:
             "folder": self.folder,
             "first_rows": first_rows(done),
             "first_lines": database.shard_table(done)["first_line"].to_pylist(),
-            "statements": {one.table: one.sql for one in block_statements(self.stages, found)},
-            "matches": {item.step: list(item.duplicates) for item in found if item and item.duplicates},
+            "statements": {one.table: one.sql for one in piece_statements(self.stages, found)},
             "summary": self.order.summary.json(),
             "traced": self.order.traced if limited else {},
             "trace_limit": self.order.trace_limit,
             "written": list(self.order.written),
         }
 
-    def _given(self, done: Sequence[StageResult], block: Block) -> dict[str, Any]:
-        """Parameters of the task of a block."""
-        shards = slice(block.start, block.end)
+    def _given(
+        self, done: Sequence[StageResult], samples: Sequence[int], matches: Sequence[Matches], piece: Piece
+    ) -> dict[str, Any]:
+        """Parameters of the task of a piece. samples: of each shard."""
+        shards = slice(piece.start, piece.end)
         return {
-            "number": block.number,
-            "start": block.start,
-            "skip": block.skip,
-            "take": block.take,
-            "samples": samples_of(done)[shards],
+            "number": piece.number,
+            "start": piece.start,
+            "samples": samples[shards],
+            "matches": {one.step: one.of(piece) for one in matches},
             "facts": {
                 stage.planned.stage.number: [result.facts for result in stage.results[shards] if result.facts]
                 for stage in done
@@ -126,10 +163,17 @@ class PartTables:
             "quarantine": [r.quarantine for stage in done for r in stage.results[shards] if r.quarantine],
         }
 
-    def _of_clusters(self, done: Sequence[StageResult]) -> dict[str, Any]:
-        found = [stage.findings for stage in done]
-        files = {item.step: list(item.clusters) for item in found if item and item.clusters}
-        return {"number": 0, "sql": clusters_statement(self.stages, found).sql, "clusters": files}
+    def _clusters(self, done: Sequence[StageResult]) -> list[dict[str, Any]]:
+        """Have the parts of the table of clusters made, one for each file of members."""
+        found = clusters_statements(self.stages, [stage.findings for stage in done])
+        files = [(step, sql, name) for step, (sql, names) in found.items() for name in names]
+        counts = self._made(count_clusters, [{"file": name} for *_, name in files if name]) or [0]
+        calls: list[dict[str, Any]] = []
+        before = dict.fromkeys(found, 0)
+        for number, ((step, sql, name), count) in enumerate(zip(files, counts, strict=True)):
+            calls.append({"number": number, "step": step, "sql": sql, "file": name, "before": before[step]})
+            before[step] += count
+        return self._made(make_clusters, calls)
 
     def _require(self, parts: Sequence[dict[str, Any]]) -> None:
         """Check that all parts are there. Raises OSError."""
@@ -140,7 +184,7 @@ class PartTables:
             )
 
     def _steps(self, db: Database, done: Sequence[StageResult]) -> None:
-        """Make the table `steps` from the sums of the blocks."""
+        """Make the table `steps` from the sums of the pieces."""
         columns = summed_columns(self.stages)
         names = [*columns["texts"], *columns["changes"], "_rows"]
         db.table("_sums", sums_table(names, [row for answer in self._answers for row in answer["sums"]]))
@@ -150,7 +194,7 @@ class PartTables:
             db.run(f"DROP TABLE {name}")
 
     def check(self, db: Database, done: Sequence[StageResult]) -> Counts:
-        """Compare the sums of the blocks, whose tasks have checked their shards, with the rows read and written."""
+        """Compare the sums of the pieces, whose tasks have checked their shards, with the rows read and written."""
         rows = [row for answer in self._answers for row in answer["sums"]]
         broken = [row for answer in self._answers for row in answer["broken"]]
         parts: dict[str, int] = defaultdict(int)
@@ -167,17 +211,17 @@ class PartTables:
     def chosen(
         self, db: Database, done: Sequence[StageResult], names: Sequence[str], limit: int | None
     ) -> dict[int, list[int]]:
-        """The rows to trace: the first of those that the blocks have found."""
+        """The rows to trace: the first of those that the pieces have found."""
         if limit is None:
             return trace.choose(db, done, names, limit)
         found = {}
         for step in self.order.traced:
-            rows = [row for answer in self._answers for row in answer["traced"][str(step)]]  # blocks are in order
+            rows = [row for answer in self._answers for row in answer["traced"][str(step)]]  # pieces are in order
             found[step] = rows[:limit]
         return found
 
     def write_stats(self, db: Database, export_path: str, columns: Sequence[str]) -> Written:
-        """Put the files of all blocks together."""
+        """Put the files of all pieces together."""
         rows = sum(row[-1] for answer in self._answers for row in answer["sums"] if row[0] is None)
         return join_stats((self.target.fetch(answer["written"]) for answer in self._answers), rows, export_path)
 
@@ -187,14 +231,26 @@ class PartTables:
         """Merge the rows of all blocks."""
         plan = self.order.summary
         db.run(empty_summary())
+        if not plan.groups:
+            return
+        given = self._of_blocks()
+        self._summed = self._made(sum_up, given)
         chosen = self._chosen(db)
-        keyed = self._keyed(chosen)
-        several = sum(block["take"] for block in self._blocks) > self.size
+        keyed = self._made(sum_up_keys, [block | {"chosen": chosen} for block in given]) if chosen else []
         for group in plan.groups:
-            answers = keyed if group in chosen else [answer["summary"] for answer in self._answers]
+            answers = keyed if group in chosen else [answer["summary"] for answer in self._summed]
             if files := [str(self.target.fetch(answer[group])) for answer in answers if answer.get(group)]:
                 relation = f"read_parquet({lit(files)}, hive_partitioning = false)"
-                add_rows(db.con, group, plan.rows_of(group), relation, several)
+                add_rows(db.con, group, plan.rows_of(group), relation, len(given) > 1)
+
+    def _of_blocks(self) -> list[dict[str, Any]]:
+        """Parameters of the tasks of blocks, with the parts of facts that have their samples."""
+        facts = [answer["parts"][0] for answer in self._answers]
+        found = []
+        for block in blocks([part["rows"] for part in facts], self.size):
+            names = [part["name"] for part in facts[block.start : block.end]]
+            found.append({"number": block.number, "skip": block.skip, "take": block.take, "parts": names})
+        return found
 
     def _chosen(self, db: Database) -> dict[str, str]:
         """Files with the keys of each group that are summed up."""
@@ -212,18 +268,8 @@ class PartTables:
 
     def _counts(self, group: str) -> str:
         """The relation with the keys of a group, by block."""
-        files = [str(self.target.fetch(answer["keys"][group])) for answer in self._answers]
+        files = [str(self.target.fetch(answer["keys"][group])) for answer in self._summed]
         return f"read_parquet({lit(files)}, hive_partitioning = false)"
-
-    def _keyed(self, chosen: dict[str, str]) -> list[dict[str, str]]:
-        """Files with the rows of groups with keys, of each block."""
-        if not chosen:
-            return []
-        calls = [
-            {"number": block["number"], "take": block["take"], "part": answer["parts"][0]["name"], "chosen": chosen}
-            for block, answer in zip(self._blocks, self._answers, strict=True)
-        ]
-        return self._made(make_keyed_rows, calls)
 
     def left_out(self, db: Database, summary: StatSummary) -> list[str]:
         """Notes on what the summary leaves out."""

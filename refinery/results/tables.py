@@ -54,10 +54,10 @@ def statements(
     ]
 
 
-def block_statements(stages: Sequence[CompiledStage], findings: Sequence[DedupResult | None]) -> list[TableStatement]:
-    """Statements that make the rows of one block of samples, in order, and last a query of its sums (`_sums`).
+def piece_statements(stages: Sequence[CompiledStage], findings: Sequence[DedupResult | None]) -> list[TableStatement]:
+    """Statements that make the rows of some shards, in order, and last a query of their sums (`_sums`).
 
-    They read what `statements` read, restricted to the block: `matches_N` is a variable with the files of matches of step N
+    They read what `statements` read, restricted to these shards: `matches_N` is a variable with the files of matches of step N
     here, `first_code` and `last_code` are the first and last number of a sample as matches have them.
     """
     barriers = [barrier | {"matches": _MATCHES.format(step=barrier["step"])} for barrier in _barriers(stages, findings)]
@@ -75,13 +75,23 @@ def block_statements(stages: Sequence[CompiledStage], findings: Sequence[DedupRe
 _MATCHES = "read_parquet(getvariable('matches_{step}')) WHERE _row BETWEEN getvariable('first_code') AND getvariable('last_code')"
 
 
-def clusters_statement(stages: Sequence[CompiledStage], findings: Sequence[DedupResult | None]) -> TableStatement:
-    """The statement that makes the table `clusters`; `clusters_N` is a variable with the files of step N."""
-    barriers = [barrier | {"members": _MEMBERS.format(step=barrier["step"])} for barrier in _barriers(stages, findings)]
-    return _statement("clusters", barriers=barriers)
+def clusters_statements(
+    stages: Sequence[CompiledStage], findings: Sequence[DedupResult | None]
+) -> dict[int | None, tuple[str, tuple[str, ...]]]:
+    """SQL that makes a part of the table `clusters`, and files of members that become one part each, by step.
+
+    `clusters` is a variable with the file, `clusters_before` is the number of clusters in the files before it. Without files, SQL for an
+    empty part.
+    """
+    found: dict[int | None, tuple[str, tuple[str, ...]]] = {}
+    for barrier in _barriers(stages, findings):
+        if barrier["clusters"]:
+            own = barrier | {"members": _MEMBERS, "before": "getvariable('clusters_before')"}
+            found[barrier["step"]] = _statement("clusters", barriers=[own]).sql, barrier["clusters"]
+    return found or {None: (_statement("clusters", barriers=[]).sql, ("",))}
 
 
-_MEMBERS = "read_parquet(getvariable('clusters_{step}'))"
+_MEMBERS = "read_parquet(getvariable('clusters'))"
 
 
 def steps_statement(
@@ -180,6 +190,7 @@ def _barriers(stages: Sequence[CompiledStage], findings: Sequence[DedupResult | 
                 "matches": f"read_parquet({lit(list(known.duplicates))})",
                 "members": f"read_parquet({lit(list(known.clusters))})",
                 "clusters": known.clusters,
+                "before": "0",
                 "index": known.index.names() if known.index else [],
             }
         )

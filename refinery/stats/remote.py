@@ -14,6 +14,7 @@ from refinery.stats.placing import PARTIAL, StatsFile
 from refinery.storage.drivers import driver_errors, filesystem, of_statistics, said
 from refinery.storage.object_versions import version_field
 from refinery.storage.objects import children_of
+from refinery.storage.retries import repeated, transient
 
 
 class RemoteFolder:
@@ -39,10 +40,10 @@ class RemoteFolder:
         """Folders that hold files and no folders, sorted. Raises DataError for an empty or inaccessible place."""
         self.fs.invalidate_cache()
         with driver_errors(self.url, of_statistics("listed", DataError)):
-            walked = list(self.fs.walk(self.root, on_error="raise"))
+            walked = self._walked()
         if not any(folders or files for _, folders, files in walked):
             raise DataError(f"{self.url}: there is no such folder")
-        found = [base for base, folders, files in walked if [name for name in files if name] and not folders]
+        found = [base for base, folders, files in walked if files and not folders]
         return sorted(base[len(self.root) :].strip("/") or "." for base in found)
 
     def partials(self, leaf: str) -> list[StatsFile]:
@@ -57,25 +58,31 @@ class RemoteFolder:
     def load(self, files: Sequence[StatsFile], buffers: Buffers) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The bytes of files, fetched concurrently where the driver can. Raises DataError for an unreadable file."""
         found = self.fs.cat([self._at(file.path) for file in files], on_error="return")
-        if isinstance(found, bytes):
-            found = {self._at(files[0].path): found}
-        contents = list(found.values())
-        for file, content in zip(files, contents, strict=True):
+        contents = [found] if isinstance(found, bytes) else list(found.values())
+        for at, (file, content) in enumerate(zip(files, contents, strict=True)):
             if isinstance(content, BaseException):
-                raise DataError(f"{self.name(file.path)}: cannot be read: {said(content)}")
+                contents[at] = self._once_more(file.path, content)
         return joined(contents, buffers)
 
+    def _once_more(self, path: str, error: BaseException) -> bytes:
+        """The bytes of a file that was not read, if that was for the moment. Raises DataError."""
+        if not transient(error):
+            raise DataError(f"{self.name(path)}: cannot be read: {said(error)}")
+        with driver_errors(self.name(path), of_statistics("read", DataError)):
+            return bytes(repeated(self.fs, lambda: self.fs.cat_file(self._at(path))))
+
     def read(self, path: str) -> bytes | None:
-        """The bytes of one file; None for a missing file."""
-        try:
-            return self.fs.cat_file(self._at(path))
-        except FileNotFoundError:
-            return None
+        """The bytes of one file; None for a missing file. Raises DataError when it cannot be read."""
+        with driver_errors(self.name(path), of_statistics("read", DataError)), suppress(FileNotFoundError):
+            return bytes(repeated(self.fs, lambda: self.fs.cat_file(self._at(path))))
+        return None
 
     def holding(self, name: str) -> list[str]:
-        """Folders that hold a file of this name; empty when the root is missing."""
+        """Folders that hold a file of this name; empty when the root is missing or may not be listed. Raises DataError."""
         self.fs.invalidate_cache()
-        found = [base for base, _, files in self.fs.walk(self.root) if name in files]
+        found: list[str] = []
+        with driver_errors(self.url, of_statistics("listed", DataError)), suppress(PermissionError):
+            found = [base for base, _, files in self._walked() if name in files]
         return sorted(base[len(self.root) :].strip("/") or "." for base in found)
 
     def write(self, path: str, pieces: Iterable[bytes], durable: bool) -> None:
@@ -83,8 +90,8 @@ class RemoteFolder:
         content = b"".join(pieces)
         target = self._at(path)
         with driver_errors(self.name(path), of_statistics("written", OutputError)):
-            self.fs.makedirs(target.rpartition("/")[0], exist_ok=True)
-            self.fs.pipe_file(target, content)
+            repeated(self.fs, lambda: self.fs.makedirs(target.rpartition("/")[0], exist_ok=True))
+            repeated(self.fs, lambda: self.fs.pipe_file(target, content))
 
     def write_named(self, path: str, pieces: Iterable[bytes]) -> str:
         """Put a file and return its URL. Raises OutputError."""
@@ -94,4 +101,18 @@ class RemoteFolder:
     def remove(self, path: str) -> None:
         """Remove a file; a missing file is no error. Raises OutputError."""
         with driver_errors(self.name(path), of_statistics("removed", OutputError)), suppress(FileNotFoundError):
-            self.fs.rm_file(self._at(path))
+            repeated(self.fs, lambda: self.fs.rm_file(self._at(path)))
+
+    def _walked(self) -> list[tuple[str, list[str], list[str]]]:
+        """Folders, with the names of the folders and files in each. By single listings: `walk` of fsspec omits folders that it cannot list."""
+        found, waiting = [], [self.root]
+        while waiting:
+            base = waiting.pop()
+            folders, files = list[str](), list[str]()
+            for entry in children_of(self.fs, base) or []:  # a folder goes with its last file
+                path = str(entry["name"]).rstrip("/")
+                if path != base:  # an empty object may stand for the folder
+                    (folders if entry["type"] == "directory" else files).append(path)
+            found.append((base, folders, [path.rpartition("/")[2] for path in files]))
+            waiting += folders
+        return found

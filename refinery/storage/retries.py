@@ -21,6 +21,7 @@ _STATUSES = (408, 425, 429)  # of HTTP, besides those from 500 on
 _NETWORK = {
     *(errno.EIO, errno.EBUSY, errno.EAGAIN, errno.ETIMEDOUT, errno.EPIPE, errno.ECONNRESET, errno.ECONNABORTED),
     *(errno.ECONNREFUSED, errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EHOSTDOWN),
+    getattr(errno, "EREMOTEIO", errno.EIO),  # as s3fs calls an error of the server; macOS has no such number
 }
 # Packages whose errors without a status mean that a connection has failed, unless they are errors of a value.
 _CLIENTS = ("aiohttp", "httpx", "requests", "urllib3")

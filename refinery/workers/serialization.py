@@ -11,7 +11,7 @@ import base64
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -49,7 +49,9 @@ CLASSES: dict[str, type] = {
     )
 }
 
+_FIELDS: dict[type, tuple[str, ...]] = {kind: tuple(one.name for one in fields(kind)) for kind in CLASSES.values()}
 _TAG = "@"
+_AS_THEY_ARE = frozenset((type(None), bool, int, str))
 
 # Writes a table to a file that the reader of the text can open, and returns its path.
 Spool = Callable[[pa.Table], str]
@@ -70,7 +72,12 @@ def from_json(text: str | bytes) -> Any:
 
 def _plain(value: Any, spool: Spool | None) -> Any:
     """Convert a value to JSON types."""
-    if value is None or isinstance(value, (bool, str)):
+    kind = type(value)
+    if kind in _AS_THEY_ARE:
+        return value
+    if (names := _FIELDS.get(kind)) is not None:
+        return {_TAG: kind.__name__, "of": {name: _plain(getattr(value, name), spool) for name in names}}
+    if isinstance(value, str):
         return value
     if isinstance(value, (int, np.integer)):
         return int(value)
@@ -81,9 +88,6 @@ def _plain(value: Any, spool: Spool | None) -> Any:
         return items if isinstance(value, list) else {_TAG: "tuple", "of": items}
     if isinstance(value, Mapping):
         return _mapping(value, spool)
-    if is_dataclass(value) and CLASSES.get(type(value).__name__) is type(value):
-        members = {field.name: _plain(getattr(value, field.name), spool) for field in fields(value)}
-        return {_TAG: type(value).__name__, "of": members}
     return _binary(value, spool)
 
 

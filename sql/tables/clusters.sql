@@ -7,7 +7,7 @@ UNION ALL
 SELECT
   {{ barrier.step }} AS step,
   {{ barrier.name | lit }} AS operator,
-  dense_rank() OVER (ORDER BY kept) - 1 AS cluster,
+  {{ barrier.before }} + dense_rank() OVER (ORDER BY kept) - 1 AS cluster,
   getvariable('first_rows')[(_row >> 32) + 1] + (_row & 4294967295) AS _row,
   _row = kept AS survivor,
   CAST(size AS BIGINT) AS size

@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 
 from bench import cluster_model
 from bench.cluster_model import Cluster, Costs, handed, makespan, simulate
+from refinery.execution import table_maker
 from refinery.execution.ray import barrier, cluster_tasks, handing
 from refinery.results import stat_summary
 
 COSTS = Costs(
     start=1.0,
+    begin=0.0,
     shards=((100, 2.0, 0.5), (100, 4.0, 0.5)),
     rows_per_byte=0.01,
     moved=1500.0,
@@ -23,11 +25,13 @@ COSTS = Costs(
     apart=0.1,
     rounds=3,
     part=0.0,
-    tables=2e-6,
+    tables={"piece": 0.0, "make_parts": 1.5e-6, "count_clusters": 1e-7, "make_clusters": 2e-7, "sum_up": 2e-7},
     driver=1e-8,
+    piece=0.0,
     shard=0.0,
     task=0.0,
     group=0.0,
+    call=0.0,
 )
 TIMES = st.lists(st.floats(0.001, 100), min_size=1, max_size=60)
 
@@ -71,10 +75,26 @@ def test_more_nodes_move_marks_and_the_driver_stays_as_slow() -> None:
 
 
 def test_dispatchers_share_what_a_task_costs_to_hand_out() -> None:
-    costs = replace(COSTS, task=1e-3, group=1e-3)
+    costs = replace(COSTS, task=1e-3, group=1e-3, call=1e-5)
     assert handed(costs, handing.MANY - 1) == 1e-3
     assert handed(costs, 128) == pytest.approx(1e-3 / 2)
-    assert handed(costs, 6400) == pytest.approx(1e-3 / handing.TOGETHER)
+    calls = handing.together(6400)
+    assert calls > 2 * handing.TOGETHER and handing.together(128) == handing.TOGETHER
+    assert handed(costs, 6400) == pytest.approx((1e-3 + (calls - handing.TOGETHER) * 1e-5) / calls)
+
+
+def test_each_process_begins_once() -> None:
+    assert makespan([1.0] * 12, 4, begin=0.5) == pytest.approx(3.5)
+
+
+def test_tables_are_cut_for_the_cores() -> None:
+    """Tasks of tables are twice the cores, of whole shards, and neither small nor larger than a block."""
+    assert cluster_model.piece_tasks(2**30, 640, 20_000) == pytest.approx(1280, rel=0.1)
+    assert cluster_model.piece_tasks(2**20, 640, 100) == 14  # of seven shards each
+    assert cluster_model.piece_tasks(2**30, 1, 2**10) == 2**10
+    costs = replace(COSTS, tables={**COSTS.tables, "piece": 1.0})
+    few, many = (simulate(one, 400, Cluster(1)) for one in (COSTS, costs))
+    assert many.tables - few.tables == pytest.approx(1.0)
 
 
 def test_parts_of_files_grow_with_the_tasks() -> None:
@@ -87,6 +107,7 @@ def test_parts_of_files_grow_with_the_tasks() -> None:
 def test_the_model_cuts_as_a_run_does() -> None:
     cut = (barrier._TOGETHER, barrier._DIVIDED, barrier._LOOKS, cluster_tasks._EACH)
     assert (cluster_model.TOGETHER, cluster_model.DIVIDED, cluster_model.LOOKS, cluster_model.STARS) == cut
-    ways = (handing.MANY, handing.EACH, handing.TOGETHER)
-    assert (cluster_model.MANY, cluster_model.EACH, cluster_model.GROUP) == ways
-    assert cluster_model.BLOCK == stat_summary.BLOCK
+    ways = (handing.MANY, handing.EACH, handing.TOGETHER, handing.CALLS)
+    assert (cluster_model.MANY, cluster_model.EACH, cluster_model.GROUP, cluster_model.CALLS) == ways
+    tables = (stat_summary.BLOCK, table_maker.LEAST, table_maker.EACH)
+    assert (cluster_model.BLOCK, cluster_model.LEAST, cluster_model.PIECES) == tables

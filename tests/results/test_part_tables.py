@@ -77,20 +77,29 @@ def test_groups_of_blocks_are_merged(in_parts: Any, tmp_path: Path) -> None:
     assert not list((tmp_path / "parts").rglob("driver"))
 
 
-@pytest.mark.parametrize(
-    ("counts", "size"),
-    [([5, 0, 5], 4), ([0, 0], 4), ([4, 4, 0, 1], 4), ([], 4), ([0, 3, 0], 9), ([9], 2), ([2, 2, 2], 4)],
-)
+COUNTS = [([5, 0, 5], 4), ([0, 0], 4), ([4, 4, 0, 1], 4), ([], 4), ([0, 3, 0], 9), ([9], 2), ([2, 2, 2], 4)]
+
+
+@pytest.mark.parametrize(("counts", "size"), COUNTS)
 def test_blocks_hold_every_sample_once(counts: list[int], size: int) -> None:
-    found, seen, shards = blocks.blocks(counts, size), [], set()
-    places = [(shard, at) for shard, count in enumerate(counts) for at in range(count)]
+    found, seen = blocks.blocks(counts, size), []
+    places = [(piece, at) for piece, count in enumerate(counts) for at in range(count)]
     for block in found:
         own = [place for place in places if block.start <= place[0] < block.end]
+        assert not own[block.skip + block.take :] or own[-1][0] == block.end - 1
         seen += own[block.skip : block.skip + block.take]
-        shards |= set(range(block.start, block.end))
-    assert seen == places and shards == set(range(len(counts)))
+    assert seen == places
     assert [block.number for block in found] == list(range(max(1, -(-len(places) // size))))
     assert all(isinstance(block, Block) for block in found)
+
+
+@pytest.mark.parametrize(("counts", "size"), COUNTS)
+def test_pieces_hold_every_shard_once(counts: list[int], size: int) -> None:
+    found = blocks.pieces(counts, size)
+    assert [shard for piece in found for shard in range(piece.start, piece.end)] == list(range(len(counts)))
+    assert [piece.number for piece in found] == list(range(len(found))) and found
+    held = [sum(counts[piece.start : piece.end]) for piece in found]
+    assert all(count >= size for count in held[:-1]) and (held[-1] or not any(counts))
 
 
 @pytest.fixture
@@ -153,12 +162,12 @@ def test_parts_of_earlier_runs_go(run: Run, tmp_path: Path, monkeypatch: pytest.
 def test_a_task_counts_the_rows_of_its_shards(in_parts: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_lines(tmp_path / "in.jsonl", samples())
     in_parts()
-    made = part_tables.block_statements
+    made = part_tables.piece_statements
 
     def without_one(*given: Any) -> Any:
         return [replace(one, sql=f"{one.sql} LIMIT 16") if one.table == "facts" else one for one in made(*given)]
 
-    monkeypatch.setattr(part_tables, "block_statements", without_one)
+    monkeypatch.setattr(part_tables, "piece_statements", without_one)
     with pytest.raises(ConservationError, match=r"shard \d+: \d+ rows were read, but \d+ are in its facts"):
         refinery.run(settings(tmp_path, RECIPES["one stage"], shard_size=1_400))
     assert not (tmp_path / "run" / "refinery.duckdb").exists()

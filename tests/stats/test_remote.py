@@ -18,6 +18,8 @@ from refinery.errors import DataError, OutputError
 from refinery.stats import StatsMerger
 from refinery.stats.remote import RemoteFolder
 from refinery.stats.removal import NOTE
+from refinery.storage import retries
+from tests.faulty_proxy import Faults, faulty
 from tests.runs import settings, texts, write_lines
 
 Where = tuple[str, dict[str, Any]]
@@ -82,6 +84,50 @@ def test_folders_that_fsspec_has_opened(tmp_path: Path) -> None:
     assert (tmp_path / "again/summary/length/metric.json").read_bytes() == local.cat_file("summary/length/metric.json")
     with pytest.raises(DataError, match="5 is no folder"):
         StatsMerger(5, local).merge()
+
+
+class Plain:
+    """A driver of S3 that repeats no request by itself, as most drivers."""
+
+    def __init__(self, address: str) -> None:
+        import s3fs
+
+        self._fs = s3fs.S3FileSystem(
+            endpoint_url=address, skip_instance_cache=True, config_kwargs={"retries": {"max_attempts": 1}}
+        )
+        self._fs.retries = 1
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "retries":
+            raise AttributeError(name)
+        return getattr(self._fs, name)
+
+
+def test_requests_that_fail_for_the_moment_are_repeated(
+    server: str, bucket: Where, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One request in four fails; then those of one file, all of them."""
+    monkeypatch.setattr(retries, "_PAUSES", (0.0,) * 9)
+    fill(bucket)
+    url, options = bucket
+    StatsMerger(bucket, (f"{url}-expected", options)).merge()
+    expected = everything((f"{url}-expected", options))
+    assert counts(expected) == MERGED
+    del expected["summary/length/metric.json"]
+    for step in range(2):  # the second time, files of the first one are read and replaced
+        faults = Faults(0.25, seed=step, kinds=("500", "503"))
+        with faulty(server, faults) as address:
+            fs = Plain(address)
+            StatsMerger((url, fs), (f"{url}-merged", fs), remove_input=False).merge()
+            RemoteFolder(f"{url}-merged", fs=fs).remove("summary/length/metric.json")
+        assert faults.failed.total() > 3
+        assert everything((f"{url}-merged", options)) == expected
+    dead = Faults(1.0, only="summary/length/00001.json", kinds=("503",))
+    with (
+        faulty(server, dead) as address,
+        pytest.raises(DataError, match=r"length/00001\.json: cannot be read: .*10 attempts"),
+    ):
+        StatsMerger((url, Plain(address)), (f"{url}-merged", {"endpoint_url": server})).merge()
 
 
 def test_a_run_writes_its_statistics_files_at_a_url(tmp_path: Path) -> None:

@@ -66,8 +66,13 @@ def buckets(keys: KeyRelations, bands: Sequence[int]) -> None:
     """Create the relation `buckets`: samples (`band`, `key`, `_row`) that share one of some bands with others."""
     for first in range(0, len(bands), _AT_ONCE):
         some = list(bands[first : first + _AT_ONCE])
-        found = keys.sql(SetQuery("buckets", values={"bands": some}))
+        found = keys.sql(buckets_of(some))
         keys.run(f"INSERT INTO buckets {found}" if first else f"CREATE OR REPLACE TEMP TABLE buckets AS {found}")
+
+
+def buckets_of(bands: Sequence[int]) -> SetQuery:
+    """The query of the buckets of some bands."""
+    return SetQuery("buckets", values={"bands": list(bands)})
 
 
 def remembered_contents(keys: KeyRelations) -> tuple[np.ndarray, np.ndarray]:

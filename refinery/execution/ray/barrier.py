@@ -89,10 +89,16 @@ class Barrier:
         return {"columns": columns, **{name: sum(one[name] for one in seen) for name in ("rows", "bytes")}}
 
     def _divide(
-        self, given: DedupInput, carried: Sequence[str], compared: Sequence[str], shares: int, rows: int
+        self,
+        given: DedupInput,
+        carried: Sequence[str],
+        compared: Sequence[str],
+        shares: int,
+        rows: int,
+        least: int = 1,
     ) -> list[str]:
-        """Files of match keys by compared columns and shares, see `joins.divide`."""
-        tasks = max(-(-rows // _DIVIDED), min(self._parts(rows * len(compared)), self._cluster.cores()))
+        """Files of match keys by compared columns and shares, see `joins.divide`. least: number of tasks."""
+        tasks = max(least, -(-rows // _DIVIDED), min(self._parts(rows * len(compared)), self._cluster.cores()))
         groups = list(_batched(given.files, -(-len(given.files) // tasks)))
         names = [f"{self._folder}/joined/divided_{number:05d}.parts" for number in range(len(groups))]
         calls = [(list(group), name) for group, name in zip(groups, names, strict=True)]
@@ -142,13 +148,7 @@ class Barrier:
     ) -> Partitions:
         if not columns:
             return Partitions.of(given, 1, self._before)
-        wave = max(1, min(self._parts(rows * len(columns)), self._cluster.cores()))
-        together = 1 if shares > 1 else -(-len(columns) // wave)
-        shares = max(shares, wave // len(columns))
-        parts = [(at * shares + share, how) for at, (_, how) in enumerate(columns) for share in range(shares)]
-        groups = list(_batched(parts, together))
-        partitions = Partitions.of(given, max(1, min(wave, rows // _TOGETHER)), self._before)
-        divided = self._divide(given, ["_row"], [name for name, _ in columns], shares, rows)
+        divided, groups, partitions = self._by_bands(given, columns, shares, rows)
         names = self._names(len(groups), "parts")
         calls = [(list(group), name) for group, name in zip(groups, names, strict=True)]
         shared = self._place, json.dumps(divided), partitions.bounds
@@ -161,22 +161,29 @@ class Barrier:
         self, given: DedupInput, columns: Sequence[tuple[str, int]], shares: int, rows: int, findings: DedupResult
     ) -> Partitions:
         """Make clusters of the candidates that are alike. columns: of bands. shares: into which a band is cut, at least."""
-        parts = self._parts(rows * max(1, len(columns)))
-        together = 1 if shares > 1 else -(-len(columns) // parts) or 1
-        shares = max(shares, min(parts, self._cluster.cores()) // max(1, len(columns)))
-        groups = [
-            ([band for _, band in group], share, shares)
-            for group in _batched(columns, together)
-            for share in range(shares)
-        ]
-        if not groups:  # no sample has bands
+        if not columns:  # no sample has bands
             return Partitions.of(given, 1, self._before)
-        partitions = Partitions.of(given, max(1, min(parts, self._cluster.cores(), rows // _TOGETHER)), self._before)
+        divided, groups, partitions = self._by_bands(given, columns, shares, rows)
         tasks = CandidateTasks(
             self._cluster, self._place, f"{self._folder}/joined", partitions, partial(self._runner, given.step)
         )
-        self._settle(given, partitions, tasks.verified(given, given.files, groups), findings)
+        self._settle(given, partitions, tasks.verified(given, divided, groups), findings)
         return partitions
+
+    def _by_bands(
+        self, given: DedupInput, columns: Sequence[tuple[str, int]], shares: int, rows: int
+    ) -> tuple[list[str], list[Sequence[tuple[int, int]]], Partitions]:
+        """Files of compared columns by shares of their values; parts of each task, with `how` of each part; partitions of samples.
+
+        shares: into which a column is cut, at least.
+        """
+        wave = max(1, min(self._parts(rows * len(columns)), self._cluster.cores()))
+        together = 1 if shares > 1 else -(-len(columns) // wave)
+        shares = max(shares, wave // len(columns))
+        parts = [(at * shares + share, how) for at, (_, how) in enumerate(columns) for share in range(shares)]
+        partitions = Partitions.of(given, max(1, min(wave, rows // _TOGETHER)), self._before)
+        divided = self._divide(given, ["_row"], [name for name, _ in columns], shares, rows)
+        return divided, list(_batched(parts, together)), partitions
 
     def _searched(self, given: DedupInput, seen: Any, findings: DedupResult) -> Partitions:
         """Make clusters of the pairs that the matcher's own code finds, in one task or by shares of its columns' values."""
@@ -184,7 +191,11 @@ class Barrier:
         columns_of = getattr(matcher, "candidate_columns", None)  # matchers of users may lack it
         columns = columns_of(seen["columns"], params) if columns_of is not None and self._parts(rows) > 1 else None
         names = [name for name, _ in columns or []]
-        tasks = SearchTasks(self._cluster, self._place, f"{self._folder}/joined", _BYTES, given, seen)
+
+        def divide(carried: Sequence[str], compared: Sequence[str], shares: int, least: int) -> list[str]:
+            return self._divide(given, carried, compared, shares, rows, least)
+
+        tasks = SearchTasks(self._cluster, self._place, f"{self._folder}/joined", _BYTES, given, seen, divide)
         wave = min(self._parts(rows * max(1, len(names))), self._cluster.cores())
         partitions = Partitions.of(given, max(1, min(wave, rows // _TOGETHER)), self._before)
         among = tasks.shares(names, wave)

@@ -21,9 +21,6 @@ from refinery.workers.runner import Runner
 from refinery.workers.serialization import to_json
 from refinery.workers.tasks import Task
 
-# Bands of a task, the share of their values that it takes, and the number of shares.
-Group = tuple[Sequence[int], int, int]
-
 _BATCH = 16 << 20
 
 
@@ -41,10 +38,15 @@ class CandidateTasks:
         self._cluster, self._place, self._folder = cluster, place, folder
         self._parts, self._count, self._runner = partitions, len(partitions), runner
 
-    def verified(self, given: DedupInput, names: Sequence[str], groups: Sequence[Group]) -> FoundLinks:
-        """Links of samples that share a band and are alike; see `matchers.candidates.verified`. names: of match keys."""
+    def verified(
+        self, given: DedupInput, divided: Sequence[str], groups: Sequence[Sequence[tuple[int, int]]]
+    ) -> FoundLinks:
+        """Links of samples that share a band and are alike; see `matchers.candidates.verified`.
+
+        divided: files of bands by shares, see `joins.divide`. groups: parts of each task, and the band of each part.
+        """
         found, states = FoundLinks(), self._names("buckets", len(groups))
-        members = self._buckets(names, groups, states)
+        members = self._buckets(divided, groups, states)
         if not any(members):
             return found
         shingles, keys = self._shingles(given, members), self._parts.files(given.files)
@@ -79,14 +81,13 @@ class CandidateTasks:
                 list(keys[:index]) + nothing * (self._count - index),
             )
 
-    def _buckets(self, names: Sequence[str], groups: Sequence[Group], states: Sequence[str]) -> list[list[Share]]:
+    def _buckets(
+        self, divided: Sequence[str], groups: Sequence[Sequence[tuple[int, int]]], states: Sequence[str]
+    ) -> list[list[Share]]:
         """Parts of members by partition."""
-        to, bounds = self._names("members", len(groups), "parts"), self._parts.bounds
-        calls = [
-            (at, list(names), list(bands), share, shares, bounds, states[at], to[at])
-            for at, (bands, share, shares) in enumerate(groups)
-        ]
-        found = self._run(candidates.buckets, calls)
+        to = self._names("members", len(groups), "parts")
+        calls = [(at, list(group), states[at], to[at]) for at, group in enumerate(groups)]
+        found = self._run(candidates.buckets, calls, json.dumps(divided), self._parts.bounds)
         return shares_of(to, [json.loads(answer) for answer in found.values()], self._count)
 
     def _shingles(self, given: DedupInput, members: Sequence[Sequence[Share]]) -> list[list[str]]:
@@ -157,10 +158,10 @@ class CandidateTasks:
         findings.linked += [json.loads(answer) for answer in found.values()]
         return [answers[at] for at in found]
 
-    def _run(self, work: Callable[..., str], calls: Sequence[tuple[Any, ...]]) -> dict[int, str]:
-        """Answers of tasks by the first item of each call."""
-        label = f"compare: {work.__name__}"
-        found = every(self._cluster, work, [(self._place, *rest) for _, *rest in calls], {"num_cpus": 1}, label)
+    def _run(self, work: Callable[..., str], calls: Sequence[tuple[Any, ...]], *shared: Any) -> dict[int, str]:
+        """Answers of tasks by the first item of each call. shared: first arguments of all of them."""
+        label, rest = f"compare: {work.__name__}", [tuple(rest) for _, *rest in calls]
+        found = every(self._cluster, work, rest, {"num_cpus": 1}, label, (self._place, *shared))
         return {at: answer for (at, *_), answer in zip(calls, found, strict=True)}
 
     def _names(self, kind: str, count: int, ending: str = "parquet") -> list[str]:

@@ -15,13 +15,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from refinery.compiler.deduplicators import sql_of
 from refinery.compiler.templates import lit
 from refinery.dedup.linked import links
 from refinery.dedup.match_keys import MatchKeys
 from refinery.dedup.matchers import candidates
 from refinery.dedup.matchers.model import Pairs
-from refinery.dedup.row_groups import Share, read_shares, write_groups
-from refinery.execution.ray.task_files import Place, limits, local, publish, work
+from refinery.dedup.row_groups import Share, read_parts, read_shares, write_groups
+from refinery.execution.ray.task_files import Place, connected, limits, local, publish, work
 from refinery.kernels.core.arrow import ints, numbers
 from refinery.storage.store import Store
 from refinery.workers.functions import register
@@ -43,29 +44,34 @@ FROM pairs JOIN other ON other._row = pairs.via
 """
 _REMEMBERED = "SELECT _row, md5_number_lower(signature) AS content FROM computed SEMI JOIN members USING (_row)"
 
+_NONE = pa.table({"band": pa.array([], pa.int32()), "key": pa.nulls(0), "_row": pa.array([], pa.int64())})
+
 # Functions that compare samples of this run by their shingles, and with samples of an index by signatures.
 FUNCTIONS = {"shingles": "jaccard", "signature": "estimate_jaccard"}
 
 
-def buckets(
-    place: Place, names: Sequence[str], bands: Sequence[int], share: int, shares: int, bounds: str, to: str, rows: str
-) -> str:
-    """Write the buckets of some bands, and the numbers of their members, whose partitions are returned as JSON.
+def buckets(place: Place, names: str, bounds: str, parts: Sequence[tuple[int, int]], to: str, rows: str) -> str:
+    """Write the buckets of some parts of `joins.divide`, and the numbers of their members, whose partitions are returned as JSON.
 
-    share, shares: take the values of one share only, of a single band. bounds: of partitions of samples, as JSON.
+    names: files of `joins.divide`, as JSON. parts: numbers, and the band of each. bounds: of partitions of samples, as JSON.
     """
-    columns = ["_row", *(f"band_{band}" for band in bands)]
     with work(place) as (store, folder):
-        files = [local(store, name, columns, folder) for name in names]
-        where = f"hash(band_{bands[0]}) % {shares} = {share}" if shares > 1 else "true"
-        with MatchKeys(files, [], limits(place), folders=[folder], where=where) as keys:
-            candidates.buckets(keys, bands)
-            keys.write("SELECT * FROM buckets", str(folder / "buckets.parquet"))
-            members = keys.con.sql("SELECT DISTINCT _row FROM buckets").to_arrow_table()
-        parts = write_groups(members, "_row", json.loads(bounds), folder / "members.parts")
-        store.publish(folder / "buckets.parquet", to)
+        found = pa.concat_tables(
+            [_NONE, *_buckets(place, store, json.loads(names), parts)], promote_options="permissive"
+        )
+        members = pa.table({"_row": pc.unique(found["_row"])})
+        there = write_groups(members, "_row", json.loads(bounds), folder / "members.parts")
+        publish(store, found, folder, to)
         store.publish(folder / "members.parts", rows)
-    return json.dumps(parts)
+    return json.dumps(there)
+
+
+def _buckets(place: Place, store: Store, names: Sequence[str], parts: Sequence[tuple[int, int]]) -> Iterator[pa.Table]:
+    for part, band in parts:
+        table = read_parts(store, names, part)
+        if table is not None:
+            with connected(place, marks=table.select(["_row", "key"]).rename_columns(["_row", f"band_{band}"])) as con:
+                yield con.sql(sql_of(candidates.buckets_of([band]))).to_arrow_table()
 
 
 def wanted(place: Place, shares: Sequence[Share], to: str) -> str:

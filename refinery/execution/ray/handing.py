@@ -11,8 +11,9 @@ from typing import Any, Protocol
 
 from refinery.execution.ray.connection import ClusterConnection
 
-# Processors of a cluster from which on dispatchers pay off, and processors for each of them. Calls that one receives at a time.
-MANY, EACH, TOGETHER = 128, 64, 32
+# Processors of a cluster from which on dispatchers pay off, and processors for each of them. Calls that one receives at a time: at least,
+# and one for so many processors.
+MANY, EACH, TOGETHER, CALLS = 128, 64, 32, 16
 
 
 class DispatcherLost(Exception):
@@ -39,7 +40,12 @@ def handing(cluster: ClusterConnection, function: Callable[..., str], retries: i
     """Hand out calls of a function. retries: of Ray, when the process or machine of a call dies."""
     if cluster.cores() < MANY:
         return ByDriver(cluster.ray, function, retries)
-    return ByDispatchers(cluster.ray, dispatchers(cluster), function, retries)
+    return ByDispatchers(cluster.ray, dispatchers(cluster), function, retries, together(cluster.cores()))
+
+
+def together(cores: int) -> int:
+    """Calls of a group: with two calls for each processor, at least eight groups are under way, and 32 of a large cluster."""
+    return max(TOGETHER, cores // CALLS)
 
 
 class ByDriver:
@@ -70,9 +76,12 @@ class ByDriver:
 class ByDispatchers:
     """Dispatchers in turn submit groups of tasks; tickets are numbers."""
 
-    def __init__(self, ray: Any, chosen: list[Any], function: Callable[..., str], retries: int) -> None:
-        """chosen: the dispatchers, which are removed from the list when they are ended."""
+    def __init__(
+        self, ray: Any, chosen: list[Any], function: Callable[..., str], retries: int, together: int = TOGETHER
+    ) -> None:
+        """chosen: the dispatchers, which are removed from the list when they are ended. together: calls of a group."""
         self._ray, self._chosen, self._function, self._retries = ray, chosen, function, retries
+        self._together = together
         self._waiting: list[tuple[int, tuple[Any, ...], dict[str, Any]]] = []
         self._groups: dict[Any, list[int]] = {}
         self._answers: dict[int, tuple[bool, Any]] = {}
@@ -82,7 +91,7 @@ class ByDispatchers:
         """Put a call into a group; the group is sent when it is complete, or somebody waits."""
         self._count += 1
         self._waiting.append((self._count, arguments, options))
-        if len(self._waiting) >= TOGETHER:
+        if len(self._waiting) >= self._together:
             self._send()
         return self._count
 

@@ -8,14 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from refinery.common.connections import connect
 from refinery.compiler.deduplicators import sql_of
 from refinery.compiler.templates import ident, lit
 from refinery.dedup.linked import links
@@ -23,8 +19,8 @@ from refinery.dedup.matchers.equal import pairs_of, same_key
 from refinery.dedup.matchers.model import Pairs
 from refinery.dedup.row_groups import Cuts, divided, read_parts, write_groups, write_parts
 from refinery.execution.ray.task_files import Place as Place
+from refinery.execution.ray.task_files import connected, work
 from refinery.execution.ray.task_files import opened as opened
-from refinery.execution.ray.task_files import work
 from refinery.kernels.core.arrow import numbers
 from refinery.storage.open import open_store
 from refinery.storage.store import Store
@@ -70,7 +66,7 @@ def _by_shares(
 ) -> Iterator[tuple[pa.Table, Cuts]]:
     """For each compared column that is there, its values by shares, see `write_parts`."""
     beside = ", ".join(map(ident, carried))
-    with _connected(place, marks=keys) as con:
+    with connected(place, marks=keys) as con:
         for name in compared:
             if name not in keys.column_names:
                 yield keys.slice(0, 0), np.zeros(shares + 1, np.int64)
@@ -96,7 +92,7 @@ def _equal(place: Place, store: Store, names: Sequence[str], parts: Sequence[tup
     for part, how in parts:
         table = read_parts(store, names, part)
         if table is not None:
-            with _connected(place, compared=table) as con:
+            with connected(place, compared=table) as con:
                 for batch in con.sql(sql_of(same_key("key"))).to_arrow_reader(1 << 20):
                     yield pairs_of(batch, how)
 
@@ -107,17 +103,7 @@ def units(place: Place, names: str, sql: str, part: int, to: str) -> str:
         table, target = read_parts(store, json.loads(names), part), folder / "found.parquet"
         if table is None:
             return "0"
-        with _connected(place, folder, marks=table) as con:
+        with connected(place, folder, marks=table) as con:
             [(count,)] = con.execute(f"COPY ({sql}) TO {lit(str(target))} (FORMAT parquet)").fetchall()
         store.publish(target, to)
     return str(count)
-
-
-@contextmanager
-def _connected(place: Place, *folders: Path, **tables: pa.Table) -> Iterator[Any]:
-    """A connection with tables by their names."""
-    with closing(connect(list(map(str, folders)), 1, place[1], place[2])) as con:
-        con.execute("SET preserve_insertion_order = false").fetchall()
-        for name, table in tables.items():
-            con.register(name, table)
-        yield con

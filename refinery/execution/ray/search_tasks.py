@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 from refinery.dedup.barrier import DedupInput
-from refinery.dedup.row_groups import Share, shares_of
 from refinery.execution.ray import environment, searches
 from refinery.execution.ray.cluster_tasks import FoundLinks, Partitions
 from refinery.execution.ray.connection import ClusterConnection
@@ -15,6 +14,8 @@ from refinery.execution.ray.map import every
 from refinery.execution.ray.task_files import Place
 from refinery.operators import local_modules
 
+# Carried columns, compared columns, number of shares, least number of tasks; returns names of files.
+Divide = Callable[[Sequence[str], Sequence[str], int, int], list[str]]
 # A column, a share of its values, and the number of shares.
 Among = tuple[str, int, int]
 
@@ -22,14 +23,22 @@ Among = tuple[str, int, int]
 class SearchTasks:
     """Tasks of one deduplicator. folder: of its temporary files in the store. most: bytes of match keys in a share.
 
-    seen: columns, rows and bytes of the match keys.
+    seen: columns, rows and bytes of the match keys. divide: writes carried and compared columns by shares, with so many tasks at
+    least; returns the files, see `joins.divide`.
     """
 
     def __init__(
-        self, cluster: ClusterConnection, place: Place, folder: str, most: int, given: DedupInput, seen: Any
+        self,
+        cluster: ClusterConnection,
+        place: Place,
+        folder: str,
+        most: int,
+        given: DedupInput,
+        seen: Any,
+        divide: Divide,
     ) -> None:
         self._cluster, self._place, self._folder, self._most = cluster, place, folder, most
-        self._given, self._seen = given, seen
+        self._given, self._seen, self._divide = given, seen, divide
 
     def shares(self, columns: Sequence[str], wave: int) -> list[Among]:
         """Column, share and number of shares of each task. wave: tasks that are worth while at once."""
@@ -41,16 +50,15 @@ class SearchTasks:
     def links(self, among: Sequence[Among], partitions: Partitions) -> FoundLinks:
         """Links of matched samples. among: shares in which matched samples are; empty: one task searches all samples."""
         columns = list(dict.fromkeys(column for column, *_ in among))
-        scattered = self._scattered(columns, among, partitions)
+        divided = json.dumps(self._divided(columns, among))
         names = [f"{self._folder}/found_{number:05d}.parts" for number in range(max(1, len(among)))]
         matching, bounds = json.dumps(vars(_search(self._given)), default=list), partitions.bounds
         calls = []
         for at, name in enumerate(names):
             group = among[at] if among else None
             read = self._values([column for column in columns if group is None or column != group[0]])
-            files, own = ([], scattered[at]) if scattered else (list(self._given.files), [])
-            if files or own:
-                calls.append((files, own, matching, read, group, bounds, name))
+            files = [] if divided != "[]" else list(self._given.files)
+            calls.append((files, divided, at, matching, read, group, bounds, name))
         answers = self._run(searches.search, calls, "matches")
         kinds = {kind for one in answers for kind in one["kinds"]}
         if kinds:
@@ -58,26 +66,15 @@ class SearchTasks:
         notes = [note for one in answers for note in one["notes"]]
         return FoundLinks([call[-1] for call in calls], [one["parts"] for one in answers], notes)
 
-    def _scattered(self, columns: Sequence[str], among: Sequence[Among], partitions: Partitions) -> list[list[Share]]:
-        """Parts of each share, which is written once so that its task need not read the others; empty where they are few.
+    def _divided(self, columns: Sequence[str], among: Sequence[Among]) -> list[str]:
+        """Files with each share, which is written once so that its task need not read the others; none where they are few.
 
         Only for columns of numbers: values of other types may be of several types in several files.
         """
         lists = [column for column in self._given.operator.matcher.columns if column.form == "columns"]
         if not all(any(one.holds(name) for one in lists) for name in columns) or not among or among[0][2] == 1:
             return []
-        shares, values = among[0][2], [name for name in self._values(columns) if name != "_row"]
-        count = -(-4 * self._seen["bytes"] // self._most)
-        parts = Partitions.of(self._given, count, partitions.before).files(self._given.files)
-        calls = []
-        for at, own in enumerate(parts):
-            to = [f"{self._folder}/share_{name}_{at:05d}.parts" for name in columns]
-            calls += [(own, list(columns), values, shares, to)] if own else []
-        answers = self._run(searches.scatter, calls, "shares")
-        found: list[list[Share]] = []
-        for at in range(len(columns)):
-            found += shares_of([call[-1][at] for call in calls], [answer[at] for answer in answers], shares)
-        return found
+        return self._divide(self._values(columns), columns, among[0][2], -(-4 * self._seen["bytes"] // self._most))
 
     def _values(self, without: Sequence[str]) -> list[str]:
         """Stored columns of a search: all but the orders of samples, and some columns that other tasks search."""

@@ -14,7 +14,7 @@ from refinery.compiler.templates import ident
 from refinery.dedup.linked import links
 from refinery.dedup.match_keys import MatchKeys
 from refinery.dedup.matchers.model import SampleMatcher
-from refinery.dedup.row_groups import Share, read_shares, write_groups
+from refinery.dedup.row_groups import read_parts, write_groups
 from refinery.execution.ray import environment
 from refinery.execution.ray.task_files import Place, limits, local, work
 from refinery.operators.model import matcher_of
@@ -35,30 +35,11 @@ class Search:
         return cast(SampleMatcher, matcher_of(self.match, Path(self.path) if self.path else None))
 
 
-def scatter(
-    place: Place, names: Sequence[str], columns: Sequence[str], values: Sequence[str], shares: int, to: Sequence[str]
-) -> str:
-    """Write match keys once for each of some columns, in parts by shares of its values; returns the shares of each file as JSON.
-
-    names: of match keys that fit into memory. values: further columns to write. A search then reads its share alone.
-    """
-    found = []
-    with work(place) as (store, folder):
-        files = [local(store, name, ["_row", *columns, *values], folder) for name in names]
-        with MatchKeys(files, [], limits(place), folders=[folder]) as keys:
-            for column, name in zip(columns, to, strict=True):
-                chosen = ", ".join(map(ident, ["_row", column, *values]))
-                share = f"CAST(hash({ident(column)}) % {shares} AS BIGINT) AS share"
-                table = keys.con.sql(f"SELECT {chosen}, {share} FROM marks").to_arrow_table()
-                found.append(write_groups(table, "share", range(shares + 1), folder / "scattered.parts"))
-                store.publish(folder / "scattered.parts", name)
-    return json.dumps(found)
-
-
 def search(
     place: Place,
     names: Sequence[str],
-    scattered: Sequence[Share],
+    divided: str,
+    part: int,
     matching: str,
     columns: Sequence[str],
     among: tuple[str, int, int] | None,
@@ -67,19 +48,23 @@ def search(
 ) -> str:
     """Write the links of matched samples, by partitions of samples.
 
-    scattered: parts of `scatter` with the share; without them, the share of the files is taken. matching: a `Search`, as JSON. columns: to read. among: search among samples that are equal in a column, of a share of its values:
+    names: of match keys; none where `divided`, files of `joins.divide` as JSON, have the share, as a part. matching: a `Search`, as JSON. columns: to read. among: search among samples that are equal in a column, of a share of its values:
     the column, the share, the number of shares; None searches all samples. bounds: of partitions, as JSON. Returns the partitions that have links, notes,
     and kinds of match keys, as JSON.
     """
     given = Search(**json.loads(matching))
     matcher, notes = given.matcher(), list[str]()
     column, share, shares = among or ("", 0, 1)
-    where = f"hash({ident(column)}) % {shares} = {share}" if shares > 1 and not scattered else "true"
+    where = f"hash({ident(column)}) % {shares} = {share}" if shares > 1 and names else "true"
     with work(place) as (store, folder):
         files = [local(store, name, columns, folder) for name in names]
-        if scattered:
+        if not names:
+            table = read_parts(store, json.loads(divided), part)
+            if table is None:
+                return json.dumps({"parts": [], "notes": [], "kinds": []})
             files = [str(folder / "share.parquet")]
-            pq.write_table(read_shares(store, scattered), files[0], compression="none")
+            table = table.rename_columns([column if name == "key" else name for name in table.column_names])
+            pq.write_table(table, files[0], compression="none")
         with MatchKeys(files, matcher.columns, limits(place), folders=[folder], where=where) as keys:
             if among is None:
                 found = matcher.pairs(keys, given.params, cast(Any, None), notes)

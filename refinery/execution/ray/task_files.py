@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pyarrow as pa
 
+from refinery.common.connections import connect
 from refinery.common.lazy import pq
 from refinery.dedup.match_keys import SqlLimits
 from refinery.storage.open import open_store
@@ -29,6 +31,16 @@ def work(place: Place) -> Iterator[tuple[Store, Path]]:
 def limits(place: Place) -> SqlLimits:
     """Limits of the DuckDB of a task."""
     return SqlLimits(1, place[1], place[2])
+
+
+@contextmanager
+def connected(place: Place, *folders: Path, **tables: pa.Table) -> Iterator[Any]:
+    """A connection of one thread with tables by their names, whose results are in any order. folders: that it writes to."""
+    with closing(connect(list(map(str, folders)), 1, place[1], place[2])) as con:
+        con.execute("SET preserve_insertion_order = false").fetchall()
+        for name, table in tables.items():
+            con.register(name, table)
+        yield con
 
 
 @contextmanager

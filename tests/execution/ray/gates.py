@@ -21,8 +21,17 @@ PHASES = {
     "links": "refinery.execution.ray.clusters:gather",
     "clusters": "refinery.execution.ray.clusters:settle",
     "shards after": "stage_2",
-    "tables": "refinery.results.block_tables:make_block",
+    "tables": "refinery.results.block_tables:make_parts",
     "export": "refinery.execution.ray.export:export_part",
+}
+# As above, of a deduplicator with an index that compares texts.
+VERIFYING = {
+    "dividing": "refinery.execution.ray.joins:divide",
+    "buckets": "refinery.execution.ray.candidates:buckets",
+    "shingles": "stage_1/joined/compared",
+    "pairs": "refinery.execution.ray.candidates:pairs",
+    "comparing": "refinery.execution.ray.candidates:compare",
+    "new index": "refinery.execution.ray.remembered:extend",
 }
 SECONDS = 90.0  # until a test gives up
 
@@ -32,7 +41,7 @@ class Gate:
 
     def __init__(self, folder: Path, phase: str) -> None:
         folder.mkdir()
-        self.folder, self.work = folder, PHASES[phase]
+        self.folder, self.work = folder, (PHASES | VERIFYING)[phase]
 
     def reached(self, node: str = "") -> str:
         """Wait until a task is held on a node, or on any; return the node."""

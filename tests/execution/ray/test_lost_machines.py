@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,10 @@ import pytest
 
 from refinery.api import Run
 from tests.execution.ray.conftest import SMALL
-from tests.execution.ray.gates import PHASES, Gate, hold
-from tests.execution.ray.runs import assert_same, in_partitions, in_parts, local, on_ray, samples
-from tests.runs import write_lines
+from tests.execution.ray.gates import PHASES, VERIFYING, Gate, hold
+from tests.execution.ray.runs import assert_same, exported, in_partitions, in_parts, local, on_ray, samples
+from tests.execution.ray.test_indexed import remembered_rows, without_ids
+from tests.runs import rows, write_lines
 from tests.sampling import named
 
 KEYS = {"shard_size": 10_000, "np": 2}
@@ -76,6 +77,46 @@ def test_a_machine_that_is_lost_while_it_works(
         other = on_ray(tmp_path, STEPS, **KEYS)
     assert_same(local(tmp_path, STEPS, **KEYS), other)
     nothing_is_left(tmp_path / "ray")
+
+
+@pytest.mark.parametrize("phase", named({phase: phase for phase in VERIFYING}, "comparing"))
+def test_a_machine_that_is_lost_while_texts_are_compared(
+    cluster: Any, driver: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, phase: str
+) -> None:
+    """Samples are compared with each other and with an index; the match keys that are added to it are the same, too."""
+    in_partitions(monkeypatch)
+    minhash = {"jaccard_threshold": 0.6, "hash": "fast", "verify": True}
+    node = cluster.add_node(**SMALL)
+    cluster.wait_for_nodes()
+    gate = Gate(tmp_path / "gate", phase)
+    found: list[tuple[Run, dict[str, list[str]]]] = []
+
+    def leave() -> None:
+        try:
+            gate.reached(node.node_id)
+            cluster.remove_node(node, allow_graceful=False)
+        finally:
+            gate.open()
+
+    for where, run in (("one", local), ("tasks", on_ray)):
+        step = {"document_minhash_deduplicator": {**minhash, "index": str(tmp_path / where / "index")}}
+        write_lines(tmp_path / "in.jsonl", samples(150))
+        first = local(tmp_path, [step], f"{where}/first", **KEYS)
+        write_lines(tmp_path / "in.jsonl", samples(400)[100:])
+        hold(monkeypatch, gate)
+        with beside(leave) if where == "tasks" else nullcontext():
+            last = run(tmp_path, [step, "clean_email_mapper"], f"{where}/second", **KEYS)
+        ids: dict[str, str] = {}
+        without_ids(first, ids)
+        found.append((last, without_ids(last, ids)))
+    (one, tables), (other, others) = found
+    for table in tables:
+        assert tables[table] == others[table], table
+    assert exported(one) == exported(other)
+    counts = "count(*) > 20, count(kept_in_index) > 1, count(jaccard) > 10"
+    assert rows(one, "duplicates", counts) == [(True, True, True)]
+    assert remembered_rows(tmp_path / "one" / "index") == remembered_rows(tmp_path / "tasks" / "index") != []
+    nothing_is_left(tmp_path / "tasks" / "second")
 
 
 @pytest.mark.long

@@ -39,7 +39,7 @@ def test_embeddings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, 
     assert rows(one, "duplicates", "count(*) > 50, count(DISTINCT matched) > 20") == [(True, True)]
     assert_same(one, other)
     assert one.warnings == other.warnings
-    assert calls["search"] == (1 if size > 20 else 4 if most > 2_000 else calls["scatter"] and calls["search"])
+    assert calls["search"] == (1 if size > 20 else 4 if most > 2_000 else calls["divide"] and calls["search"])
 
 
 def test_embeddings_of_other_lengths_are_found_in_any_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
