@@ -27,7 +27,7 @@ from refinery.workers.undeclared_files import Undeclared
 _SETTINGS = ("SET arrow_large_buffer_size = true", "SET preserve_insertion_order = true")
 
 
-class _Session(NamedTuple):
+class Session(NamedTuple):
     """A connection of DuckDB with the functions of a program."""
 
     con: duckdb.DuckDBPyConnection
@@ -48,7 +48,7 @@ class ProgramConnection:
         self._resources = threads, memory_limit, temporary
         self._session = None if program.copies else self._opened()
 
-    def _opened(self) -> _Session:
+    def _opened(self) -> Session:
         threads, memory_limit, temporary = self._resources
         con = connect(self.program.folders, threads, memory=memory_limit, temporary=temporary)
         for statement in _SETTINGS:
@@ -57,10 +57,10 @@ class ProgramConnection:
         contract = register(con, self.program.functions, self._callable, partial(self._around, limit))
         con.execute("PRAGMA enable_profiling = 'no_output'").fetchall()
         lock(con)
-        return _Session(con, limit, contract, PreparedStatements(con))
+        return Session(con, limit, contract, PreparedStatements(con))
 
     @property
-    def _open(self) -> _Session:
+    def session(self) -> Session:
         """The session; a program that copies seldom needs one, so its session is opened here."""
         if self._session is None:
             self._session = self._opened()
@@ -85,9 +85,9 @@ class ProgramConnection:
 
     def over(self, sql: str, relation: pa.Table) -> pa.Table:
         """Run SQL over a relation of samples."""
+        session = self.session
         if self._stopped:
             raise duckdb.InterruptException("stopped")
-        session = self._open
         with session.contract.kept(), session.limit.kept():
             done, self._profile = session.statements.run(sql, relation)
         return _in_order(done)
@@ -123,7 +123,7 @@ class ProgramConnection:
 
     def explain(self, batch: Batch) -> str:
         """DuckDB's plan of the program's statement. batch: without rows."""
-        session = self._open
+        session = self.session
         session.statements.columns(self.relation(batch, 0).schema)
         with session.limit.kept():
             plan = session.con.execute("EXPLAIN " + self.program.pass_sql).fetchall()[0][1]

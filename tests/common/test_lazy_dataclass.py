@@ -6,15 +6,20 @@ import copy
 import dataclasses
 import inspect
 import pickle
+import re
 import sys
 import threading
 from dataclasses import field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import refinery
 from refinery.common.lazy_dataclass import dataclass
+
+PACKAGE = Path(refinery.__file__).parent
 
 
 @dataclass(frozen=True)
@@ -143,6 +148,12 @@ def test_fields_with_errors_are_refused_at_the_first_use() -> None:
     for _ in range(2):
         with pytest.raises(TypeError, match="non-default argument 'second' follows default argument"):
             kind(1, "a")
+
+
+def test_the_package_declares_its_dataclasses_by_it() -> None:
+    standard = re.compile(r"^from dataclasses import .*\bdataclass\b|\bdataclasses\.dataclass\b", re.MULTILINE)
+    found = {str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.py") if standard.search(path.read_text())}
+    assert found == {"common/lazy_dataclass.py", "stats/placing.py"}  # the second one compares its objects by order
 
 
 def test_threads_that_use_a_class_first_at_the_same_time() -> None:

@@ -200,12 +200,9 @@ def test_workers_share_the_memory_limit_and_the_folder_for_what_does_not_fit(
     run = Worker.run
 
     def asking(self: Any, *args: Any) -> Any:
-        seen.update(
-            self.connection.con.execute(
-                "SELECT current_setting('memory_limit'), current_setting('temp_directory')"
-            ).fetchall()
-        )
-        seen.update(self.connection.con.execute("SELECT current_setting('threads')").fetchall())
+        con = self.connection.session.con
+        seen.update(con.execute("SELECT current_setting('memory_limit'), current_setting('temp_directory')").fetchall())
+        seen.update(con.execute("SELECT current_setting('threads')").fetchall())
         return run(self, *args)
 
     monkeypatch.setattr(Worker, "run", asking)
