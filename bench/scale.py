@@ -317,7 +317,10 @@ def _costs(model: Costs) -> list[str]:
         ["tables, by pieces", f"{of['make_parts'] * 1e6:.2f} µs a sample, and {of['piece'] * 1e3:.0f} ms a task"],
         ["tables: clusters", f"{(of['count_clusters'] + of['make_clusters']) * 1e6:.2f} µs a sample"],
         ["tables: sums, by blocks", f"{of['sum_up'] * 1e6:.2f} µs a sample"],
-        ["the driver", f"{model.driver * 1e6:.4f} µs a sample"],
+        [
+            "the driver",
+            f"{model.driver * 1e6:.4f} µs a sample" if model.driver else "a sample more: too little to be measured",
+        ],
         ["the driver: a shard, a task for tables", f"{model.shard * 1e3:.2f} ms, {model.piece * 1e3:.2f} ms"],
         ["handing out a task: of whoever submits it", f"{model.task * 1e3:.2f} ms"],
         ["handing out 32 calls to a dispatcher: of the driver", f"{model.group * 1e3:.2f} ms"],

@@ -168,3 +168,23 @@ def test_the_status_of_a_run_with_quarantined_rows_is_written_without_pandas(tmp
     pq.write_table(pa.table(rows), tmp_path / "quarantine.parquet")
     command = [sys.executable, "-c", LAST, tmp_path / "quarantine.parquet"]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == ""
+
+
+PLAIN = """
+import sys
+from refinery.cli.main import cli
+cli.main(["run", "recipe.yaml", "--quiet"], standalone_mode=False)
+cli.main(["why", "0", "--run", "out"], standalone_mode=False)
+assert "ftfy" not in sys.modules
+"""
+
+
+def test_ftfy_is_imported_for_texts_that_need_it(tmp_path: Path) -> None:
+    recipe = "dataset_path: docs.jsonl\nexport_path: out/docs.jsonl\nprocess:\n  - fix_unicode_mapper:\n"
+    (tmp_path / "recipe.yaml").write_text(recipe)
+    (tmp_path / "docs.jsonl").write_text('{"text": "plain"}\n{"text": "\\u201ccurly quotes\\u201d"}\n')
+    command = [sys.executable, "-c", PLAIN]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "docs.jsonl").write_text('{"text": "plain"}\n{"text": "s\\u00c3\\u00b3lo"}\n', encoding="utf-8")
+    assert "AssertionError" in subprocess.run(command, cwd=tmp_path, capture_output=True, text=True).stderr

@@ -71,7 +71,12 @@ def fix_unicode(column: pa.Array, normalization: str | None) -> pa.Array:
         import ftfy
 
         return each(column, partial(ftfy.fix_text, normalization=form))
-    return delta(column, fix_rows, *known, exact=_rounds(form))
+    return delta(column, fix_rows, *known, exact=partial(_exact, form))
+
+
+def _exact(form: Form, text: str) -> str:
+    """The result of `ftfy.fix_text`, which is imported for the first text that needs it."""
+    return _rounds(form)(text)
 
 
 @lru_cache(maxsize=len(FORMS))

@@ -275,7 +275,8 @@ def _merge(result: pa.Array, rows: np.ndarray, values: list[str | None]) -> pa.A
 def structs(valid: np.ndarray, **fields: np.ndarray | pa.Array) -> pa.Array:
     """Struct column of fields of equal length; NULL where `valid` is False."""
     arrays = [_plain(value) for value in fields.values()]
-    return pa.StructArray.from_arrays(arrays, names=list(fields), mask=flags(~valid))
+    mask = None if valid.all() else flags(~valid)  # Arrow would import its functions to invert it
+    return pa.StructArray.from_arrays(arrays, names=list(fields), mask=mask)
 
 
 def _plain(values: np.ndarray | pa.Array) -> pa.Array:
