@@ -21,10 +21,12 @@ from refinery.kernels.text.repetition_units import (
     LONGEST,
     PADDING,
     TOO_MANY,
-    bits_of_table,
     count_units,
+    most_bits,
+    table_bits,
     write_units,
 )
+from refinery.kernels.text.repetition_units import SLOTS_PER_GRAM as SLOTS_PER_UNITS
 
 # Odd, so that a multiplication loses no information.
 BASE = np.uint64(0x9E3779B97F4A7C15)
@@ -82,13 +84,8 @@ record(LongCounts, " ".join(["uint32[]"] * len(LongCounts._fields)))
 
 
 def _counts(longest: int, kind: Any) -> tuple[np.ndarray, ...]:
-    slots = 1 << max(_bits(longest), bits_of_table(longest))
+    slots = 1 << most_bits(max(SLOTS_PER_GRAM, SLOTS_PER_UNITS) * longest)
     return tuple(np.empty(size, kind) for size in (slots, longest, longest + 1, longest // 2 + 1, longest + 1))
-
-
-def _bits(grams: int) -> int:
-    """Bits of a slot in a table with room for SLOTS_PER_GRAM of so many n-grams, at least."""
-    return max(4, (SLOTS_PER_GRAM * grams).bit_length())
 
 
 @entry(
@@ -192,14 +189,6 @@ def _append(left, units, out):
 
 
 @kernel
-def _table_bits(grams):
-    bits = 4
-    while (1 << bits) < SLOTS_PER_GRAM * grams:
-        bits += 1
-    return bits
-
-
-@kernel
 def _share(frequencies, different, again, taken, covered):
     """Occurrences of the most frequent n-grams, of which `taken` are already counted in `covered`.
 
@@ -225,7 +214,7 @@ def _count(grams, table, first, again, repeated):
     repeated n-grams in a row: after a match at p, the next n-gram is compared with the one at p + 1, which is in the
     cache, before the table is searched.
     """
-    bits = _table_bits(len(grams))
+    bits = table_bits(SLOTS_PER_GRAM * len(grams))
     shift, mask = np.uint64(64 - bits), np.uint64((1 << bits) - 1)
     table[: 1 << bits] = 0
     different = listed = 0
@@ -270,7 +259,7 @@ def _histogram(again, repeated, frequencies):
 
 def _ratio_in_parts(text: np.ndarray, n: int, at_once: int) -> float:
     """Ratio of one text in constant memory: the range of the hashes is processed in parts."""
-    slots, room = 1 << _bits(at_once), n - 1 + max(STRIDE, n)
+    slots, room = 1 << most_bits(SLOTS_PER_GRAM * at_once), n - 1 + max(STRIDE, n)
     ratio: float = _parts(
         text, n, at_once, np.empty(slots, np.uint64), np.empty(slots, np.uint32), np.empty(room, np.uint32),
         np.empty((2, room), np.uint64), np.zeros(OFTEN, np.uint32), np.empty(len(text) // OFTEN + 1, np.int64), stack(),

@@ -64,15 +64,16 @@ def _slot(point, codes):
     return slot
 
 
-def bits_of_table(grams: int) -> int:
-    """Bits of a slot in a table with room for SLOTS_PER_GRAM of so many n-grams, at least."""
-    return max(4, (SLOTS_PER_GRAM * grams).bit_length())
+def most_bits(slots: int) -> int:
+    """Bits that number the slots of a table, at least those that `table_bits` uses for so many slots."""
+    return max(4, slots.bit_length())
 
 
 @kernel
-def _table_bits(grams):
+def table_bits(slots):
+    """Bits that number so many slots, and 16 at least."""
     bits = 4
-    while (1 << bits) < SLOTS_PER_GRAM * grams:
+    while (1 << bits) < slots:
         bits += 1
     return bits
 
@@ -87,7 +88,7 @@ def count_units(units, length, n, table, first, again, repeated):
     """
     grams, last = np.uint64(length - n + 1), np.uint64(n - 1)
     ahead, keep = max(n - 8, 0), low_bits(8 * min(n, 8))
-    bits = _table_bits(length - n + 1)
+    bits = table_bits(SLOTS_PER_GRAM * (length - n + 1))
     shift, mask = np.uint64(64 - bits), np.uint64((1 << bits) - 1)
     table[: 1 << bits] = 0
     different = listed = np.uint64(0)
