@@ -84,9 +84,14 @@ def shape_of_start(start: bytes, whole: bool, compression: str | None, trusted: 
         return reader if compression is None else pa.CompressedInputStream(reader, compression)
 
     head = _head(opened, compression)
-    first = head.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n").partition(b"\n")
-    sure = whole or len(head) >= _HEAD or first[0][:1] == b"[" or (first[1] and _whole(first[0]))
-    return _shape(head, trusted) if sure else None
+    return _shape(head, trusted) if whole or len(head) >= _HEAD or _sure(head) else None
+
+
+def _sure(head: bytes) -> bool:
+    """Return whether these first bytes tell the shape, whatever follows."""
+    head = head.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")
+    first, feed, _ = head.partition(b"\n")
+    return head[:1] == b"[" or bool(feed and _whole(first))
 
 
 def _shape(head: bytes, trusted: bool) -> str:
@@ -103,18 +108,22 @@ def _shape(head: bytes, trusted: bool) -> str:
 
 
 def _head(opened: Callable[[], Any], compression: str | None) -> bytes:
-    """The first decompressed bytes of a file; of damaged data, or data before zeros, the bytes before that place."""
-    found = b""
+    """The first decompressed bytes of a file, as many as tell the shape; of damaged data, the bytes before the damage."""
+    found, look = bytearray(), _PIECE
     try:
         with opened() as file:
             while len(found) < _HEAD and (piece := file.read(_PIECE)):
                 found += piece
+                if len(found) >= look:
+                    if _sure(bytes(found)):
+                        break
+                    look *= 2
     except OSError:
         if compression is None:
             raise
         with opened() as file:
-            return found + _rest(file, len(found))
-    return found
+            return bytes(found) + _rest(file, len(found))
+    return bytes(found)
 
 
 def _rest(file: Any, known: int) -> bytes:

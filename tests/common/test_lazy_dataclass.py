@@ -91,7 +91,7 @@ def test_open_derived_and_named() -> None:
     assert Below(1, more=2.0) == Below(1, "a", [], 3, 2.0) != Frozen(1) and Plain(4).number == 4
     assert Named(first=1).second == 2 and str(Named(first=1)) == "named"
     with pytest.raises(TypeError, match="positional"):
-        Named(1)  # type: ignore[misc]
+        Named(1)
 
 
 @pytest.mark.parametrize("kind", [Frozen, Below])
@@ -123,6 +123,7 @@ def test_a_plain_subclass_may_have_attributes_of_its_own() -> None:
         lambda kind: kind(number=1).number == 1,
         lambda kind: kind.__new__(kind) != 1,
         lambda kind: repr(kind).endswith("Fresh'>"),
+        lambda kind: kind(1) == kind(number=1) and kind.text == "a" and "text" in kind.__dataclass_fields__,
     ],
 )
 def test_any_first_use_is_right(use: Any) -> None:
@@ -137,6 +138,45 @@ def test_a_copy_without_a_constructor_is_equal_and_frozen() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         made.number = 2
     assert made == kind(1) and hash(made) == hash(kind(1)) and repr(made).endswith("Fresh(number=1, text='a')")
+
+
+class Declared:
+    """Every kind of field, undecorated."""
+
+    one: int
+    two: int = 2
+    three: list[int] = field(default_factory=list)
+    four: list[int] = field(default_factory=list, init=False)
+    five: int = field(default=5, init=False)
+    six: int = field(kw_only=True)
+    seven: list[int] = field(default_factory=list, kw_only=True)
+
+    def __post_init__(self) -> None:
+        self.four.append(self.two)
+
+
+@pytest.mark.parametrize("options", [{}, {"frozen": True}, {"kw_only": True}], ids=str)
+@pytest.mark.parametrize(
+    ("args", "named"),
+    [
+        ((1,), {"six": 6}),
+        ((), {"one": 1, "six": 6}),
+        ((1, 3, [4]), {"six": 6, "seven": [7]}),
+        ((1,), {}),
+        ((1, 2, [3], 4), {"six": 6}),
+        ((1,), {"six": 6, "five": 5}),
+    ],
+    ids=str,
+)
+def test_the_constructor_is_the_standard_one(options: dict[str, bool], args: Any, named: Any) -> None:
+    def made(decorate: Any) -> Any:
+        kind = decorate(**options)(type("Kind", (), dict(Declared.__dict__)))
+        try:
+            return list(vars(kind(*args, **named)).items())
+        except TypeError as error:
+            return str(error)
+
+    assert made(dataclass) == made(dataclasses.dataclass)
 
 
 def test_fields_with_errors_are_refused_at_the_first_use() -> None:
