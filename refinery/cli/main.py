@@ -40,9 +40,9 @@ def run(quiet: bool, as_json: bool, show: bool, fresh: bool, overwrite: bool, **
     from refinery.kernels.core import compiling
 
     compiling.begin_on_new_computer()  # before the imports of the next line, which take as long
-    from refinery.cli import commands
+    from refinery.cli import runs
 
-    commands.run(_opened(recipe), quiet, as_json, show, fresh, overwrite)
+    runs.run(_opened(recipe), quiet, as_json, show, fresh, overwrite)
 
 
 @cli.command()
@@ -51,14 +51,14 @@ def demo() -> None:
     from refinery.kernels.core import compiling
 
     compiling.begin_on_new_computer()
-    from refinery.cli import commands
     from refinery.cli import demo as bundled
+    from refinery.cli import runs
     from refinery.execution.open import open_recipe
 
     recipe = bundled.put(Path())
     click.echo(f"running {recipe}, a copy of the bundled recipe: change it, and repeat with", err=True)
     click.echo(f"  refinery run {recipe}", err=True)
-    commands.run(open_recipe(recipe), quiet=False, as_json=False, show=True)
+    runs.run(open_recipe(recipe), quiet=False, as_json=False, show=True)
 
 
 @cli.command()
@@ -162,14 +162,14 @@ def analyze(stats: str | None, group_by: str | None, output: str | None, as_json
 
     DATA is a file, folder or glob, RECIPE a .yaml file. Every key of a recipe is also an option: --text_keys body
     """
-    from refinery.cli import commands
+    from refinery.cli import runs
     from refinery.inspect.analyze.request import from_command_line
 
     path, changes = named(options)
     names = [name.strip() for name in (stats or "").split(",") if name.strip()]
     given = (options["sets"], options["variables"], options["operators"])
     recipe = True if options["config"] else None
-    commands.analyze(from_command_line(path, changes, *given, names, group_by, output, recipe), as_json)
+    runs.analyze(from_command_line(path, changes, *given, names, group_by, output, recipe), as_json)
 
 
 @cli.command()
@@ -228,9 +228,9 @@ def tune(run: str, operator: str, params: tuple[str, ...], as_json: bool) -> Non
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 def refilter(run: str, no_export: bool, quiet: bool, as_json: bool, **options: Any) -> None:
     """Make a new run with other bounds from the stored results of RUN; only rows with missing results run again."""
-    from refinery.cli import commands
+    from refinery.cli import runs
 
-    commands.refilter(Path(run), {**options, "writes": not no_export}, quiet, as_json)
+    runs.refilter(Path(run), {**options, "writes": not no_export}, quiet, as_json)
 
 
 @cli.command(epilog=EPILOG)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from refinery.cli import commands
+from refinery.cli import commands, runs
 from refinery.errors import ConservationError
 from tests.cli.conftest import Call
 
@@ -178,7 +178,7 @@ def test_other_ends(call: Call, monkeypatch: pytest.MonkeyPatch, error: BaseExce
     def fail(*_: Any, **__: Any) -> None:
         raise error
 
-    monkeypatch.setattr(commands, "execute", fail)
+    monkeypatch.setattr(runs, "execute", fail)
     done = call("run", "recipe.yaml")
     assert (done.code, done.out) == (code, "")
     assert said in done.err

@@ -1,0 +1,161 @@
+"""The commands that run a recipe, called after parsing of the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import asdict
+from functools import partial
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import click
+
+from refinery.cli.commands import Opened, answer
+from refinery.cli.render import console
+from refinery.common.paths import shorter
+from refinery.execution.run import Outcome, begin_anew, execute
+from refinery.kernels.core.compiling import observe
+from refinery.recipe import Recipe
+from refinery.results.open_tables import open_tables
+from refinery.results.stdout import pour
+from refinery.workers.threads import keep_memory
+
+EXAMPLES = """
+SELECT t._row, t.operator, t.kind, t.original_text, t.processed_text, l.reason
+FROM trace t LEFT JOIN ledger l USING (_row)
+QUALIFY row_number() OVER (PARTITION BY t.step ORDER BY t._row) <= 2
+ORDER BY t.step, t._row
+"""
+
+
+def run(opened: Opened, quiet: bool, as_json: bool, show: bool, fresh: bool = False, overwrite: bool = False) -> None:
+    """`refinery run`."""
+    recipe, library = opened
+    if not quiet:
+        _print_notes(recipe)
+        observe(_compiling)
+    keep_memory()
+    if fresh:
+        begin_anew(recipe)
+    with console.progress(quiet or as_json) as progress:
+        outcome = execute(recipe, library, progress=progress, overwrite=overwrite)
+    streamed = pour(outcome)
+    _warn(outcome)
+    if as_json:
+        click.echo(json.dumps(as_data(outcome), ensure_ascii=False), err=streamed)
+    elif not quiet:
+        report(console.console(streamed), outcome, show)
+
+
+def analyze(request: Any, as_json: bool) -> None:
+    """`refinery analyze`."""
+    from refinery.cli.render.analyze import as_data, show
+    from refinery.inspect.analyze.analyze import analyze
+
+    _print_notes(request.recipe)
+    observe(_compiling)
+    keep_memory()
+    with console.progress(as_json) as progress:
+        found = analyze(request, progress)
+    _warn(found.outcome)
+    answer(as_json, partial(as_data, found), show(found))
+
+
+def refilter(work_dir: Path, options: dict[str, Any], quiet: bool, as_json: bool) -> None:
+    """`refinery refilter`."""
+    from refinery.inspect.refilter.refilter import refilter as refiltered
+
+    keep_memory()
+    with console.progress(quiet or as_json) as progress:
+        found = refiltered(work_dir, **options, progress=progress)
+    streamed = pour(found.outcome)
+    _warn(found.outcome)
+    if as_json:
+        data = as_data(found.outcome) | {
+            "rows_again": found.again,
+            "deciding": round(found.deciding, 3),
+            "notes": list(found.notes),
+        }
+        click.echo(json.dumps(data, ensure_ascii=False), err=streamed)
+    elif not quiet:
+        out = console.console(streamed)
+        report(out, found.outcome, False)
+        for note in found.notes:
+            console.print_lines(out, shorter(note))
+
+
+def _warn(outcome: Outcome) -> None:
+    """Print alarms, even with --quiet: most rows could not be read, or no row is left."""
+    for alarm in outcome.alarms:
+        click.secho(f"warning: {shorter(console.shown(str(alarm)))}", err=True, bold=True, fg="red")
+
+
+def _print_notes(recipe: Recipe) -> None:
+    for note in recipe.ignored:
+        print(f"note: {note}", file=sys.stderr)
+
+
+_announced = count()
+
+
+def _compiling(done: int, total: int) -> None:
+    """Print how many kernels are compiled; of a first run only."""
+    if sys.stderr.isatty():
+        end = "" if done < total else "\n"
+        print(f"\rcompiling {done} of {total} kernels for this processor (once)", end=end, file=sys.stderr, flush=True)
+    elif not done and next(_announced) == 0:
+        print("compiling kernels for this processor (once)", file=sys.stderr, flush=True)
+
+
+def as_data(outcome: Outcome) -> dict[str, Any]:
+    """The outcome as plain data."""
+    return {
+        "work_dir": shorter(str(outcome.run_dir.root)),
+        "database": shorter(str(outcome.run_dir.database)),
+        "outputs": [shorter(str(path)) for path in outcome.outputs],
+        "rows": asdict(outcome.counts),
+        "seconds": round(outcome.seconds, 3),
+        "bytes": outcome.bytes,
+        "disk": outcome.disk,
+        "reused": {"shards": outcome.reused[0], "of": outcome.reused[1]},
+        "warnings": list(map(shorter, outcome.warnings)),
+    }
+
+
+def report(out: Any, outcome: Outcome, show: bool) -> None:
+    """Print the waterfall and the places of the results."""
+    with open_tables(outcome.run_dir.database) as con:
+        out.print(console.waterfall(console.waterfall_rows(con)))
+        if show:
+            _show(out, con)
+        broken = con.execute("SELECT count(*) FROM quarantine WHERE step = 0").fetchall()[0][0]
+    counts, root = outcome.counts, outcome.run_dir.root
+    lines = [
+        f"{counts.read:,} rows read = {counts.kept:,} kept + {counts.removed:,} removed + {counts.quarantined:,} quarantined"
+        + (f" ({broken:,} could not be read)" if broken else ""),
+        f"{console.size(outcome.bytes)} in {outcome.seconds:.1f} s, {console.rate(outcome.bytes, outcome.seconds)}, "
+        f"{console.size(outcome.disk)} of disk"
+        + (f", reused {outcome.reused[0]:,} of {outcome.reused[1]:,} shards" if outcome.reused[0] else ""),
+        *(f"note: {note}" for note in outcome.notes),
+        *([f"kept samples   {', '.join(map(str, outcome.outputs))}"] if outcome.outputs else []),
+        f"tables         {outcome.run_dir.database}",
+    ]
+    if outcome.trace_files:
+        lines.append(f"traces         {outcome.run_dir.trace}{os.sep}")
+    lines.append(f"ask for a row  refinery why ROW --run {root}")
+    for line in lines:
+        console.print_lines(out, shorter(line))
+
+
+def _show(out: Any, con: Any) -> None:
+    rows = con.execute(EXAMPLES).fetchall()
+    if rows:
+        out.print("Two examples of each step's work, from the table trace:")
+        out.print(console.examples(rows))
+    broken = con.execute("SELECT file, line, error, raw FROM quarantine ORDER BY _row LIMIT 5").fetchall()
+    for file, line, error, raw in broken:
+        broken_row = f"quarantined {shorter(file)}:{line}: {error}: {console.beginning(raw or '', 80)}"
+        console.print_lines(out, broken_row)
