@@ -26,7 +26,7 @@ from refinery.execution.job import Extension, Outcome, Progress, RunJob
 from refinery.execution.preflight import ready
 from refinery.execution.python_input import spooled
 from refinery.execution.resume_hint import ResumeHint
-from refinery.execution.stage_runner import BATCH, StageRunner
+from refinery.execution.stage_runner import StageRunner
 from refinery.execution.stage_tasks import folder_of
 from refinery.execution.table_maker import maker_of
 from refinery.io.model import Written
@@ -58,7 +58,7 @@ from refinery.storage.workplace import Workplace
 from refinery.workers.threads import give_back
 from refinery.workers.worker import ShardResult
 
-__all__ = ["BATCH", "Extension", "Outcome", "Plan", "Progress", "execute", "prepare"]
+__all__ = ["Extension", "Outcome", "Plan", "Progress", "execute", "prepare"]
 
 MakeRunner = Callable[[Plan, Store, Sequence[int]], StageRunner]
 

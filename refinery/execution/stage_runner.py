@@ -20,7 +20,6 @@ from refinery.io.model import Shard
 from refinery.io.readers.shared_decompression import relayed
 from refinery.monitoring.log import event
 from refinery.planning.plan import CompiledStage, Plan
-from refinery.planning.sizes import BATCH as BATCH
 from refinery.results.stage_result import StageResult
 from refinery.storage.store import Store
 from refinery.workers.computed_facts import ComputedFacts

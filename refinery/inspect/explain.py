@@ -18,13 +18,14 @@ from refinery.common.printable import printable
 from refinery.compiler.explain import BarrierPlan, StepPlan, barrier_plan, step_plans
 from refinery.compiler.step_columns import needs_of
 from refinery.execution.local_backend import LocalBackend
-from refinery.execution.stage_runner import BATCH, StageRunner
+from refinery.execution.stage_runner import StageRunner
 from refinery.io.model import Part, Shard
 from refinery.io.readers.parts import source_of_part
 from refinery.io.readers.read import read
 from refinery.io.writers.write import PartWriter
 from refinery.operators.resources import of_steps, resources_of
 from refinery.planning.plan import CompiledStage, Plan
+from refinery.planning.sizes import BATCH
 from refinery.results.stage_result import StageResult
 from refinery.storage.open import open_store
 from refinery.workers.worker import Worker

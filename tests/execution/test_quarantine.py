@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 
 import refinery
 from refinery.errors import DataError
-from refinery.execution import stage_runner
+from refinery.workers.worker import Worker
 from tests.runs import exported, operator_folder, refine, rows, settings, texts, write_lines
 from tests.sampling import named
 
@@ -304,7 +305,10 @@ def test_a_nul_is_a_character_like_others(tmp_path: Path) -> None:
 def test_a_very_long_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A single sample of several batches' size, between others."""
     long = "The quick brown fox. " * 40_000
-    monkeypatch.setattr(stage_runner, "BATCH", len(long) // 3)
+    work = Worker.run
+    monkeypatch.setattr(
+        Worker, "run", lambda self, shard, task: work(self, shard, replace(task, batch_bytes=len(long) // 3))
+    )
     samples = texts(["short one", long + "me@example.org", "last one"])
     steps = [{"clean_email_mapper": None}, {"words_num_filter": {"min_num": 1}}, LENGTH]
     run = refine(tmp_path, samples, steps, open_tracer=True, shard_size=200_000, np=2)

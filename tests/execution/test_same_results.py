@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ import yaml
 
 import refinery
 from refinery.api import Run
-from refinery.execution import stage_runner
 from refinery.io.model import Shard
 from refinery.workers.worker import Worker
 from tests.conftest import ROOT
@@ -148,13 +148,11 @@ def test_batches_and_the_order_in_which_workers_end_change_nothing(
 ) -> None:
     import time
 
-    monkeypatch.setattr(stage_runner, "BATCH", 15_000)
-
     work = Worker.run
 
     def late(self: Any, shard: Shard, task: Any) -> Any:
         time.sleep(0.05 * (shard.index % 3 == 0))
-        return work(self, shard, task)
+        return work(self, shard, replace(task, batch_bytes=15_000))
 
     monkeypatch.setattr(Worker, "run", late)
     found = run(tmp_path, files["jsonl"], shard_size=40_000, np=2)

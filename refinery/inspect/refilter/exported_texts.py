@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from refinery.common.lazy import pq
 from refinery.errors import DataError
-from refinery.execution.stage_runner import BATCH
 from refinery.inspect.finished_run import FinishedRun
 from refinery.inspect.refilter.stored_facts import ShardPosition, texts_file
 from refinery.io.batch import Batch
@@ -20,6 +19,7 @@ from refinery.io.readers.registry import reader_of
 from refinery.io.sources import carrier, cut, find
 from refinery.kernels.core.arrow import ints, numbers
 from refinery.planning.plan import CompiledStage
+from refinery.planning.sizes import BATCH
 from refinery.results.delivery import state_of
 
 

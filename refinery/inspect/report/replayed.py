@@ -11,9 +11,9 @@ from typing import Any
 from refinery.common.lazy import duckdb
 from refinery.common.lazy_dataclass import dataclass
 from refinery.errors import RefineryError
-from refinery.execution.stage_runner import BATCH
 from refinery.inspect.why.query import RowHistories
 from refinery.inspect.why.row_replay import RowInStage, RowPosition
+from refinery.planning.sizes import BATCH
 from refinery.workers.replay import replay, versions_before
 from refinery.workers.worker import Task, Worker
 

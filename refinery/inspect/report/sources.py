@@ -11,13 +11,13 @@ import pyarrow as pa
 from refinery.common.lazy import pc
 from refinery.common.lazy_dataclass import dataclass
 from refinery.common.numbers import size
-from refinery.execution.stage_runner import BATCH
 from refinery.inspect.report.replayed import Replay
 from refinery.inspect.report.tables import Row, RunTables
 from refinery.io.batch import Batch
 from refinery.io.model import Shard
 from refinery.io.readers.read import read
 from refinery.kernels.core.arrow import ints
+from refinery.planning.sizes import BATCH
 
 # Most sources to list, and most bytes of input to read again for the column.
 MOST = 100

@@ -13,13 +13,13 @@ from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.program import build
 from refinery.errors import DataError
 from refinery.execution.assets import require_same_side_files
-from refinery.execution.stage_runner import BATCH
 from refinery.inspect.finished_run import require_same_inputs
 from refinery.inspect.why.duplicates import Duplicate, DuplicateEvidence, RemovedUnit, SampleCluster
 from refinery.inspect.why.row_replay import RowInStage, RowReplay
 from refinery.io.model import handed_over
 from refinery.planning.filter_costs import orderings_of
 from refinery.planning.plan import Plan, prepare
+from refinery.planning.sizes import BATCH
 from refinery.results.open_tables import open_tables
 from refinery.storage.run_folder import RunDir
 from refinery.workers import input_schema as schemas

@@ -17,7 +17,6 @@ from refinery.common.lazy import duckdb, pq
 from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.program import Program
 from refinery.errors import DataError
-from refinery.execution.stage_runner import BATCH
 from refinery.io.batch import Batch
 from refinery.io.model import Part, Shard
 from refinery.io.readers.parts import source_of_part
@@ -26,6 +25,7 @@ from refinery.io.readers.registry import reader_of
 from refinery.io.writers.write import PartWriter
 from refinery.kernels.core.arrow import ints
 from refinery.planning.plan import CompiledStage, Plan, compile_stage
+from refinery.planning.sizes import BATCH
 from refinery.recipe.model import StatSummary
 from refinery.workers import input_schema as schemas
 from refinery.workers.new_values import new_values
