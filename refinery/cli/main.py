@@ -192,7 +192,9 @@ def diff(run_a: Path, run_b: Path, limit: int, as_json: bool) -> None:
 def why(row: int | None, work_dir: str, where: str | None, as_json: bool) -> None:
     """Show the way of one sample through every step of a run: by its _row, or by --where."""
     from refinery.cli import commands
+    from refinery.common.connections import open_ahead
 
+    open_ahead()
     if (row is None) == (where is None):
         raise click.UsageError("give a row number or --where, one of them")
     commands.why(Path(work_dir), row, where, as_json)

@@ -13,6 +13,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from refinery.common.packages import installed_version
+from refinery.common.source_files import add_contents, files_below
 from refinery.common.version import IMPORTED, PACKAGE, __version__
 from refinery.operators.home import shipped
 from refinery.operators.local_code import local_modules, sources_in
@@ -46,9 +47,7 @@ def versions() -> dict[str, str]:
 def own_sources(home: Path) -> str:
     """A digest of refinery's code and shipped operators, because a checkout changes without a new version."""
     whole = hashlib.sha256()
-    for name, path in _sources(home):
-        with open(path, "rb") as file:
-            whole.update(f"{name}\0".encode() + file.read())
+    add_contents(whole, _sources(home))
     return whole.hexdigest()
 
 
@@ -61,20 +60,11 @@ def sources_changed() -> bool:
 
 
 def _sources(home: Path) -> Iterator[tuple[str, str]]:
-    """Files that decide stored results: their names in the folder that has them, and their paths. Texts: it is called often."""
+    """Files that decide stored results: their names in the folder that has them, and their paths."""
     root = shipped()
-    yield from ((name, path) for name, path in _files(str(home)) if not is_left_out(name))
+    yield from ((name, path) for name, path in files_below(str(home)) if not is_left_out(name))
     for folder in ("sql", "udfs"):
-        yield from _files(str(root / folder))
-
-
-def _files(folder: str) -> list[tuple[str, str]]:
-    """The files below a folder, sorted: their names in it and their paths, without Python's caches."""
-    found = []
-    for root, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if name != "__pycache__"]
-        found += [f"{root}{os.sep}{name}" for name in files]
-    return sorted((path[len(folder) + 1 :], path) for path in found)
+        yield from files_below(str(root / folder))
 
 
 def is_left_out(name: str) -> bool:

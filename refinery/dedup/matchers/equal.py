@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from refinery import kernels
@@ -43,6 +42,8 @@ def pairs_in_memory(keys: KeyRelations, columns: Sequence[str]) -> Iterator[Pair
     def pairs(name: str) -> tuple[np.ndarray, np.ndarray] | None:
         values = table[name]
         return None if values.null_count else kernels.dedup.equal.equal_pairs(rows, kernels.core.arrow.numbers(values))
+
+    from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(keys.threads) as pool:
         for how, (name, found) in enumerate(zip(columns, pool.map(pairs, columns), strict=True)):

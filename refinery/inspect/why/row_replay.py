@@ -81,12 +81,19 @@ class RowReplay:
     def __init__(self, prepared: Plan, con: duckdb.DuckDBPyConnection) -> None:
         self.prepared, self.con = prepared, con
         self._workers: dict[int, Worker] = {}
+        self._worker(prepared.stages[0].program)  # every row needs it
 
     def close(self) -> None:
         """Close the workers."""
         for worker in self._workers.values():
             worker.close()
         self._workers.clear()
+
+    def _worker(self, program: Program) -> Worker:
+        if id(program) not in self._workers:
+            self._workers[id(program)] = worker = Worker(program)
+            worker.plan_replay()
+        return self._workers[id(program)]
 
     def place(self, row: int) -> RowPosition:
         """Find the position of a row. Raises DataError when the run had no such row."""
@@ -151,9 +158,7 @@ class RowReplay:
         return RowInStage(planned, program, row, True), batch, done
 
     def _replayed(self, program: Program, shard: Shard, place: RowPosition) -> tuple[ReplayedRow, Batch, pa.Table]:
-        if id(program) not in self._workers:
-            self._workers[id(program)] = Worker(program)
-        worker = self._workers[id(program)]
+        worker = self._worker(program)
         for batch, done in worker.replay(shard, [place.inside], Task("", BATCH, first_row=place.first)):
             row = ReplayedRow(place.inside, batch.line_number(0), batch.sample(0), done.to_pylist()[0])
             return row, batch, done

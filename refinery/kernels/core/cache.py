@@ -7,6 +7,8 @@ import hashlib
 import os
 from pathlib import Path
 
+from refinery.common.source_files import add_contents, files_below
+
 
 def cache_root() -> Path:
     """Folder of all rebuildable files: `$REFINERY_CACHE_DIR`, else the user's cache folder."""
@@ -18,9 +20,8 @@ def cache_root() -> Path:
 
 def _sources_digest() -> str:
     digest = hashlib.sha256()
-    home = Path(__file__).parent.parent
-    for path in sorted(home.rglob("*.py")):
-        digest.update(f"{path.relative_to(home)}\0".encode() + path.read_bytes())
+    files = files_below(str(Path(__file__).parent.parent))
+    add_contents(digest, ((name, path) for name, path in files if name.endswith(".py")))
     return digest.hexdigest()[:16]
 
 
