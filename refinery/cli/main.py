@@ -37,9 +37,11 @@ def cli() -> None:
 @click.option("--show", is_flag=True, help="Also print examples of changed, removed and quarantined samples.")
 def run(quiet: bool, as_json: bool, show: bool, fresh: bool, overwrite: bool, **recipe: Any) -> None:
     """Run RECIPE. Every key of a recipe is also an option: --trace_num 50 --export_path out.jsonl"""
+    from refinery.common.connections import open_ahead
     from refinery.kernels.core import compiling
 
     compiling.begin_on_new_computer()  # before the imports of the next line, which take as long
+    open_ahead()
     from refinery.cli import runs
 
     runs.run(_opened(recipe), quiet, as_json, show, fresh, overwrite)
