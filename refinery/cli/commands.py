@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -192,17 +193,21 @@ def gc(folders: tuple[Path, ...], budget: int | None, age: float | None, dry_run
 def why(work_dir: Path, row: int | None, where: str | None, as_json: bool) -> None:
     """`refinery why`."""
     from refinery.cli.render.why import history_text
+    from refinery.common.in_thread import InThread
     from refinery.inspect.why.query import RowHistories
     from refinery.results.delivery import not_as_left
 
-    out = console.console()
-    with RowHistories(work_dir) as histories:
+    histories = RowHistories(work_dir)
+    try:
         for note in not_as_left(histories.manifest):
             click.echo(f"note: {note}", err=True)
-        rows = [row] if row is not None else histories.find(where or "")
-        for number in rows:
-            history = histories.of(number)
-            if as_json:
+        first, *others = [row] if row is not None else histories.find(where or "")
+        found = InThread(partial(histories.of, first))  # most of the time in DuckDB and kernels
+        out = None if as_json else console.console()  # imports rich
+        for history in chain([found.result()], map(histories.of, others)):
+            if out is None:
                 click.echo(history.json())
             else:
                 console.print_lines(out, history_text(history))
+    finally:
+        InThread(histories.close)  # takes as long as ten queries, and the process ends

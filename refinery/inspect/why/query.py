@@ -97,6 +97,10 @@ class RowHistories:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
         self.replay.close()
         self.con.close()
 
