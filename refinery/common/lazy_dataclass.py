@@ -64,22 +64,30 @@ def _move(made: Mapping[str, Any], names: list[str], cls: type) -> None:
 
 
 def _make_fields(declared: _Declared) -> None:
-    """Make the fields on an empty class that has the same annotations and defaults: nothing is compiled."""
+    """Make the fields on an empty class that has the same annotations and defaults: nothing is compiled.
+
+    The types are added afterwards, because each text is searched for `ClassVar`, which is not supported.
+    """
     cls, annotations = declared.cls, inspect.get_annotations(declared.cls)
     space = {name: value for name, value in cls.__dict__.items() if name in annotations} | declared.fields
-    space |= {"__annotations__": annotations, "__module__": cls.__module__, "__doc__": "Not from the signature."}
+    space |= {
+        "__annotations__": dict.fromkeys(annotations, object),
+        "__module__": cls.__module__,
+        "__doc__": "Not from the signature.",
+    }
     made = type(cls.__name__, (), space)
     dataclasses.dataclass(init=False, repr=False, eq=False, kw_only=declared.options["kw_only"])(made)
     fields: dict[str, dataclasses.Field[Any]] = {}
     for base in reversed(cls.__mro__[1:]):
         fields |= getattr(base, _FIELDS, {})
-    fields |= made.__dict__[_FIELDS]
+    for field in dataclasses.fields(made):
+        field.type, fields[field.name] = annotations[field.name], field
     found = {_FIELDS: fields, _MATCH_ARGS: tuple(f.name for f in fields.values() if f.init and not f.kw_only)}
     _move(made.__dict__ | found, [*declared.fields, _MATCH_ARGS, _FIELDS], cls)
 
 
 def _make_constructor(declared: _Declared) -> None:
-    """Compile the constructor alone, equal to the standard one. Fields that only the constructor has are not supported."""
+    """Compile the constructor alone, equal to the standard one; `InitVar` is not supported."""
     cls, options, _ = declared
     try:
         made = _constructor(dataclasses.fields(cls), options["frozen"], hasattr(cls, "__post_init__"))

@@ -79,6 +79,13 @@ def test_the_methods_are_those_of_the_standard_decorator() -> None:
     assert one == Frozen(1) and hash(one) == hash(Frozen(1)) and one != Frozen(2) and one.twice == 2
     assert dataclasses.replace(one, text="b") == Frozen(1, "b") and dataclasses.asdict(one)["numbers"] == [1]
     assert Frozen.__match_args__ == ("number", "text", "numbers", "hidden") and not hasattr(Frozen, "numbers")
+    assert [(field.name, field.type) for field in dataclasses.fields(Below)] == [
+        ("number", "int"),
+        ("text", "str"),
+        ("numbers", "list[int]"),
+        ("hidden", "int"),
+        ("more", "float"),
+    ]
     assert copy.deepcopy(one) == pickle.loads(pickle.dumps(one)) == one
     with pytest.raises(TypeError, match=r"__init__\(\) missing 1 required positional argument: 'number'"):
         Frozen()  # type: ignore[call-arg]
@@ -191,6 +198,8 @@ def test_fields_with_errors_are_refused_at_the_first_use() -> None:
 
 
 def test_the_package_declares_its_dataclasses_by_it() -> None:
+    only_standard = re.compile(r"^(?:from|import) .*\b(?:InitVar|ClassVar)\b", re.MULTILINE)
+    assert not [path for path in PACKAGE.rglob("*.py") if only_standard.search(path.read_text())]
     standard = re.compile(r"^from dataclasses import .*\bdataclass\b|\bdataclasses\.dataclass\b", re.MULTILINE)
     found = {str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.py") if standard.search(path.read_text())}
     assert found == {"common/lazy_dataclass.py", "stats/placing.py"}  # the second one compares its objects by order

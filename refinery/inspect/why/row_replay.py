@@ -24,6 +24,8 @@ from refinery.io.readers.read import read
 from refinery.io.readers.registry import reader_of
 from refinery.io.writers.write import PartWriter
 from refinery.kernels.core.arrow import ints
+from refinery.kernels.core.jit import load_ahead
+from refinery.kernels.core.kernel_calls import Caller
 from refinery.planning.plan import CompiledStage, Plan, compile_stage
 from refinery.planning.sizes import BATCH
 from refinery.recipe.model import StatSummary
@@ -91,6 +93,7 @@ class RowReplay:
 
     def _worker(self, program: Program) -> Worker:
         if id(program) not in self._workers:
+            load_ahead(Caller(function.path, function.call) for function in program.functions)
             self._workers[id(program)] = worker = Worker(program)
             worker.plan_replay()
         return self._workers[id(program)]
