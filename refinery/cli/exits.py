@@ -15,12 +15,14 @@ def end_well(command: click.Command) -> None:
     """Run a command line; a failure ends it with one message and its exit code, without a traceback."""
     from refinery.cli.interrupts import watch_interrupts
     from refinery.common.paths import shorter
+    from refinery.common.process_memory import keep_memory
     from refinery.common.redaction import hide
     from refinery.errors import RefineryError
     from refinery.workers import process_guard
 
     # Objects of imports and compiling live to the end: garbage collection of them took a tenth of a short run.
     gc.set_threshold(100_000)
+    keep_memory()  # before there are other threads: each would have an arena of its own
     # numpy's linear algebra, which nothing here uses, starts threads that wait in a busy loop.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     process_guard.ending(_give_up)

@@ -37,11 +37,7 @@ def cli() -> None:
 @click.option("--show", is_flag=True, help="Also print examples of changed, removed and quarantined samples.")
 def run(quiet: bool, as_json: bool, show: bool, fresh: bool, overwrite: bool, **recipe: Any) -> None:
     """Run RECIPE. Every key of a recipe is also an option: --trace_num 50 --export_path out.jsonl"""
-    from refinery.common.connections import open_ahead
-    from refinery.kernels.core import compiling
-
-    compiling.begin_on_new_computer()  # before the imports of the next line, which take as long
-    open_ahead()
+    _begin_run()
     from refinery.cli import runs
 
     runs.run(_opened(recipe), quiet, as_json, show, fresh, overwrite)
@@ -50,9 +46,7 @@ def run(quiet: bool, as_json: bool, show: bool, fresh: bool, overwrite: bool, **
 @cli.command()
 def demo() -> None:
     """Copy a recipe and 524 documents into this folder, run the recipe, and show what happened to them."""
-    from refinery.kernels.core import compiling
-
-    compiling.begin_on_new_computer()
+    _begin_run()
     from refinery.cli import demo as bundled
     from refinery.cli import runs
     from refinery.execution.open import open_recipe
@@ -164,6 +158,7 @@ def analyze(stats: str | None, group_by: str | None, output: str | None, as_json
 
     DATA is a file, folder or glob, RECIPE a .yaml file. Every key of a recipe is also an option: --text_keys body
     """
+    _begin_run()
     from refinery.cli import runs
     from refinery.inspect.analyze.request import from_command_line
 
@@ -232,6 +227,7 @@ def tune(run: str, operator: str, params: tuple[str, ...], as_json: bool) -> Non
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 def refilter(run: str, no_export: bool, quiet: bool, as_json: bool, **options: Any) -> None:
     """Make a new run with other bounds from the stored results of RUN; only rows with missing results run again."""
+    _begin_run()
     from refinery.cli import runs
 
     runs.refilter(Path(run), {**options, "writes": not no_export}, quiet, as_json)
@@ -359,6 +355,15 @@ def completion(shell: str) -> None:
     kind = get_completion_class(shell)
     assert kind is not None
     click.echo(kind(cli, {}, "refinery", "_REFINERY_COMPLETE").source())
+
+
+def _begin_run() -> None:
+    """Begin what takes as long as the imports of a run, and goes on beside them."""
+    from refinery.common.connections import open_ahead
+    from refinery.kernels.core.compiling import begin_on_new_computer
+
+    begin_on_new_computer()
+    open_ahead()
 
 
 def _opened(options: dict[str, Any]) -> Any:

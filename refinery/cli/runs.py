@@ -21,7 +21,6 @@ from refinery.kernels.core.compiling import observe
 from refinery.recipe import Recipe
 from refinery.results.open_tables import open_tables
 from refinery.results.stdout import pour
-from refinery.workers.threads import keep_memory
 
 EXAMPLES = """
 SELECT t._row, t.operator, t.kind, t.original_text, t.processed_text, l.reason
@@ -37,7 +36,6 @@ def run(opened: Opened, quiet: bool, as_json: bool, show: bool, fresh: bool = Fa
     if not quiet:
         _print_notes(recipe)
         observe(_compiling)
-    keep_memory()
     if fresh:
         begin_anew(recipe)
     with console.progress(quiet or as_json) as progress:
@@ -57,7 +55,6 @@ def analyze(request: Any, as_json: bool) -> None:
 
     _print_notes(request.recipe)
     observe(_compiling)
-    keep_memory()
     with console.progress(as_json) as progress:
         found = analyze(request, progress)
     _warn(found.outcome)
@@ -68,7 +65,6 @@ def refilter(work_dir: Path, options: dict[str, Any], quiet: bool, as_json: bool
     """`refinery refilter`."""
     from refinery.inspect.refilter.refilter import refilter as refiltered
 
-    keep_memory()
     with console.progress(quiet or as_json) as progress:
         found = refiltered(work_dir, **options, progress=progress)
     streamed = pour(found.outcome)

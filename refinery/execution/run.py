@@ -15,6 +15,7 @@ from typing import Any
 
 from refinery.checkpoints.dependencies import with_digests
 from refinery.checkpoints.results import Checkpoints, clear, forget
+from refinery.common.process_memory import give_back
 from refinery.dedup import index
 from refinery.errors import ConservationError
 from refinery.execution.account import accounted
@@ -55,7 +56,6 @@ from refinery.stats import step as merging
 from refinery.storage.run_folder import RunDir
 from refinery.storage.store import Store
 from refinery.storage.workplace import Workplace
-from refinery.workers.threads import give_back
 from refinery.workers.worker import ShardResult
 
 __all__ = ["Extension", "Outcome", "Plan", "Progress", "execute", "prepare"]

@@ -25,6 +25,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from refinery.common.lazy import duckdb
+from refinery.common.process_memory import keep_memory
 from refinery.compiler.program import Program
 from refinery.errors import RefineryError
 from refinery.io.model import Shard, Source
@@ -35,7 +36,6 @@ from refinery.monitoring.log import attach_from_environment
 from refinery.workers import crash_search, serialization
 from refinery.workers.process_guard import expendable
 from refinery.workers.process_observer import ProcessObserver, Send
-from refinery.workers.threads import keep_memory
 from refinery.workers.worker import ShardResult, Task, Worker
 
 _PR_SET_PDEATHSIG = 1

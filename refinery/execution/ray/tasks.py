@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from refinery.common.lazy import duckdb
+from refinery.common.process_memory import keep_memory
 from refinery.errors import RefineryError
 from refinery.execution.ray.environment import Stamp, check, check_files, standing_in
 from refinery.execution.ray.reporting import COUNTED, reporting
@@ -29,7 +30,6 @@ from refinery.workers.process_runner import ProcessRunner
 from refinery.workers.processes import IdleProcesses, ProcessSettings
 from refinery.workers.serialization import from_json, spooled, to_json
 from refinery.workers.tasks import Task
-from refinery.workers.threads import keep_memory
 from refinery.workers.worker import Worker
 
 Limits = tuple[str, str | None, str]
