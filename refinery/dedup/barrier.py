@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from refinery.common.in_thread import InThread
 from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.deduplicators import matched, statement
 from refinery.dedup import index as indexes
@@ -37,6 +40,7 @@ class DedupResult:
     tasks have noted them. duplicates: Parquet files, a row per removed sample or unit, in the order of samples. clusters:
     Parquet files of members, in the order of the samples that stay; none for units. Files have their names in the store, or
     are files of this machine until they are published. units: file of the removed units, by shard. index, extends: the index and the file to add to it.
+    writing: of `duplicates` and `clusters`, if that goes on beside the next stage; its result is its time in seconds.
     """
 
     step: int
@@ -50,6 +54,7 @@ class DedupResult:
     extends: Path | None = None
     removed_in: dict[int, RemovedIn] = field(default_factory=dict)
     seen: dict[str, tuple[int, str]] = field(default_factory=dict)
+    writing: InThread[float] | None = None
 
     @property
     def count(self) -> int:
@@ -102,9 +107,14 @@ def find_duplicates(given: DedupInput) -> DedupResult:
         before = indexes.view_of(findings.index) if findings.index is not None else None
         folders = [given.folder, *([findings.index.place.folder] if findings.index is not None else [])]
         matcher = operator.matcher
-        with MatchKeys(given.files, matcher.columns, given.room, before, folders) as keys:
-            with register(keys.con, operator.functions).kept():
-                (_of_units if matcher.takes_units else _of_samples)(given, keys, findings)
+        with ExitStack() as opened:
+            keys = opened.enter_context(MatchKeys(given.files, matcher.columns, given.room, before, folders))
+            opened.enter_context(register(keys.con, operator.functions).kept())
+            write = (_of_units if matcher.takes_units else _of_samples)(given, keys, findings)
+            if findings.index is None and keys.small:
+                findings.writing = InThread(partial(_timed, write, opened.pop_all()))
+            else:
+                write()
             if findings.index is not None:
                 target = given.folder / "index.parquet"
                 gone = pa.table({"_row": ints(findings.removed)})
@@ -114,10 +124,23 @@ def find_duplicates(given: DedupInput) -> DedupResult:
     return findings
 
 
-def _of_units(given: DedupInput, keys: MatchKeys, findings: DedupResult) -> None:
+def _timed(work: Callable[[], None], opened: ExitStack) -> float:
+    """Do work that needs what is opened, and close it; return the seconds."""
+    started = time.perf_counter()
+    with opened:
+        work()
+    return time.perf_counter() - started
+
+
+def _nothing() -> None:
+    """Write no files."""
+
+
+def _of_units(given: DedupInput, keys: MatchKeys, findings: DedupResult) -> Callable[[], None]:
     path = given.folder / "duplicates.parquet"
     if keys.write(units.statement_of(given.operator, given.step.params), str(path)):
         settle_units(given, path, findings)
+    return _nothing
 
 
 def settle_units(given: DedupInput, duplicates: Path, findings: DedupResult) -> None:
@@ -126,25 +149,30 @@ def settle_units(given: DedupInput, duplicates: Path, findings: DedupResult) -> 
     findings.duplicates = (str(duplicates),)
 
 
-def _of_samples(given: DedupInput, keys: MatchKeys, findings: DedupResult) -> None:
+def _of_samples(given: DedupInput, keys: MatchKeys, findings: DedupResult) -> Callable[[], None]:
     notes: list[str] = []
     found = given.operator.sample_matcher.pairs(keys, given.step.params, given.compare, notes)
-    settle(given, keys, found, findings, notes)
+    return settle(given, keys, found, findings, notes)
 
 
 def settle(
     given: DedupInput, keys: MatchKeys, found: Iterable[Pairs], findings: DedupResult, notes: Sequence[str] = ()
-) -> None:
-    """Record the samples to remove because of matched pairs. keys: at least those of the samples in the pairs."""
+) -> Callable[[], None]:
+    """Record the samples to remove because of matched pairs; returns what writes the files of these findings.
+
+    keys: at least those of the samples in the pairs.
+    """
     clusters = cluster(found, keys, given.order)
     findings.removed = clusters.row[clusters.removed]
     findings.notes = [f"{given.step.where}: {given.step.name}: {note}" for note in notes]
     largest = int(clusters.sizes().max(initial=0))
     findings.notes += limits.check(given.step, largest, *by_source(given, findings.removed))
-    if len(clusters.row):
-        duplicates, members = given.folder / "duplicates.parquet", given.folder / "clusters.parquet"
-        write_clusters(keys, clusters, statement("duplicates", **matched(given.operator)), duplicates, members)
-        findings.duplicates, findings.clusters = (str(duplicates),), (str(members),)
+    if not len(clusters.row):
+        return _nothing
+    duplicates, members = given.folder / "duplicates.parquet", given.folder / "clusters.parquet"
+    findings.duplicates, findings.clusters = (str(duplicates),), (str(members),)
+    sql = statement("duplicates", **matched(given.operator))
+    return partial(write_clusters, keys, clusters, sql, duplicates, members)
 
 
 def by_source(given: DedupInput, removed: np.ndarray) -> tuple[dict[str, int], dict[str, int]]:

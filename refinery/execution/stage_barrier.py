@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import cache
+from contextlib import nullcontext, suppress
+from dataclasses import field, replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from refinery.common.in_thread import InThread
 from refinery.common.lazy_dataclass import dataclass
 from refinery.common.paths import shorter
 from refinery.dedup.barrier import DedupInput, DedupResult
@@ -32,13 +34,29 @@ Find = Callable[[DedupInput, StageResult], DedupResult]
 
 @dataclass(frozen=True)
 class StageBarrier:
-    """Findings of the deduplicators of a run. find: of the backend. kept: results of earlier runs. spill: for DuckDB."""
+    """Findings of the deduplicators of a run. find: of the backend. kept: results of earlier runs. spill: for DuckDB.
+
+    As a context, it ends when all files of the findings are written.
+    """
 
     prepared: Plan
     store: Store
     kept: ResultStore
     find: Find
     spill: str
+    _unfinished: list[InThread[None]] = field(default_factory=list)
+
+    def __enter__(self) -> StageBarrier:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        with suppress(Exception) if kind is not None else nullcontext():
+            self._finish()
+
+    def _finish(self) -> None:
+        """Wait for the files of findings. Raises the errors of their writing."""
+        while self._unfinished:
+            self._unfinished.pop().result()
 
     def require_indexes(self) -> None:
         """Check that the indexes can be used, before anything is processed. Raises RecipeError."""
@@ -61,9 +79,24 @@ class StageBarrier:
         key = self.kept.barrier(current.planned, current.results, inputs, index)
         if (known := self.kept.findings(folder, key, step.where)) is not None:
             return replace(known, index=index)
-        found = self.published(current.planned, self.find(self._given(done, inputs), current))
+        self._finish()
+        found = self.find(self._given(done, inputs), current)
+        if found.writing is not None:
+            duplicates, clusters = _in_store(folder, found.duplicates), _in_store(folder, found.clusters)
+            named = replace(found, writing=None, duplicates=duplicates, clusters=clusters)
+            self._unfinished.append(InThread(partial(self._end, current.planned, key, found, named)))
+            return named
+        found = self.published(current.planned, found)
         self.kept.keep_findings(folder, key, step.where, found)
         return found
+
+    def _end(self, planned: CompiledStage, key: str, found: DedupResult, named: DedupResult) -> None:
+        """Publish and store findings whose files are written beside the next stage. named: with names in the store."""
+        step = planned.stage.after
+        assert step is not None and found.writing is not None
+        named.seconds += found.writing.result()
+        self.published(planned, found)
+        self.kept.keep_findings(folder_of(planned), key, step.where, named)
 
     def _given(self, done: Sequence[StageResult], inputs: list[str]) -> DedupInput:
         current = done[-1]
@@ -134,6 +167,11 @@ class StageBarrier:
         """Resources of set SQL: all threads, and the recipe's memory."""
         limit = self.prepared.recipe.memory_limit
         return SqlLimits(self.prepared.workers, f"{max(1, limit // 1000)}KB" if limit else None, self.spill)
+
+
+def _in_store(folder: str, paths: Sequence[str]) -> tuple[str, ...]:
+    """The names of published files."""
+    return tuple(f"{folder}/{Path(path).name}" for path in paths)
 
 
 def scratch_of(store: Store, planned: CompiledStage) -> Path:

@@ -92,12 +92,13 @@ class StageRunner:
         self.backend.start()
         done: list[StageResult] = []
         shards = prepared.shards
-        for planned in prepared.stages:
-            done.append(self._stage(planned, shards, done[-1].results if done else None))
-            if planned.stage.after is not None:
-                done[-1] = self._deduplicated(barrier, done, planned.stage.after)
-            if planned is not prepared.stages[-1]:
-                shards = left_of(done)
+        with barrier:
+            for planned in prepared.stages:
+                done.append(self._stage(planned, shards, done[-1].results if done else None))
+                if planned.stage.after is not None:
+                    done[-1] = self._deduplicated(barrier, done, planned.stage.after)
+                if planned is not prepared.stages[-1]:
+                    shards = left_of(done)
         allowance.end()
         self.facts.end(done)
         return done
