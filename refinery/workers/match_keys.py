@@ -12,7 +12,7 @@ from refinery.common.lazy import pc, pq
 from refinery.compiler.deduplicators import key_name
 from refinery.dedup.matchers import MatchColumn
 from refinery.io.model import RemovedIn
-from refinery.kernels.core.arrow import ints, numbers, whole
+from refinery.kernels.core.arrow import ints, items, numbers, whole
 from refinery.kernels.core.digest import Digest
 from refinery.storage.store import Store
 
@@ -42,7 +42,7 @@ def keys_table(done: pa.Table, names: Sequence[str], form: Sequence[MatchColumn]
 def _as_columns(table: pa.Table, column: MatchColumn) -> pa.Table:
     """Items of lists as columns, so that each is read without the others."""
     lists = whole(table[column.name])
-    keys = numbers(lists.flatten()).reshape(len(lists), -1) if len(lists) else np.zeros((0, 0))
+    keys = numbers(items(lists)).reshape(len(lists), -1) if len(lists) else np.zeros((0, 0))
     columns = {name: table[name] for name in table.column_names if name != column.name}
     return pa.table(columns | {f"{column.each}_{i}": ints(keys[:, i]) for i in range(keys.shape[1])})
 
@@ -51,7 +51,7 @@ def _as_rows(table: pa.Table, column: MatchColumn) -> pa.Table:
     """Items of lists as rows with their places; items that are 0 take no part."""
     lists = whole(table[column.name])
     lengths = numbers(pc.list_value_length(lists)).astype(np.int64)
-    keys = numbers(lists.flatten())
+    keys = numbers(items(lists))
     rows = np.repeat(numbers(table["_row"]), lengths)
     first = np.repeat(np.cumsum(lengths) - lengths, lengths)
     unit = np.arange(len(keys)) - first

@@ -17,7 +17,7 @@ from refinery.compiler.program import Program
 from refinery.io.batch import Batch
 from refinery.io.model import Shard
 from refinery.io.text_columns import is_plain_text
-from refinery.kernels.core.arrow import ints, numbers, of_records, rows_at
+from refinery.kernels.core.arrow import ints, numbers, of_records, present, rows_at, whole
 from refinery.workers.done_marks import ShardPublisher
 from refinery.workers.fact_source import WholeShardFacts
 from refinery.workers.match_keys import SHARD_BITS, keys_table, write_keys
@@ -122,7 +122,7 @@ def _kept(done: pa.Table) -> pa.Table:
     """The rows that no step has removed. Texts to write are NULL in all others, so they are not copied."""
     if done["_dropped"].null_count == len(done):
         return done
-    return rows_at(done, numbers(pc.indices_nonzero(pc.is_null(done["_dropped"]))).astype(np.int64))
+    return rows_at(done, np.flatnonzero(~present(whole(done["_dropped"]))))
 
 
 def _publish(leaving: ShardPublisher, name: str, tables: list[pa.Table]) -> str:

@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 
-from refinery.kernels.core.arrow import flags, ints, structs
+from refinery.kernels.core.arrow import ints, structs
 from refinery.kernels.core.jit import entry
 from refinery.kernels.dedup.minhash_shingles import GOLDEN, PRIME_1, mixed
 
@@ -52,10 +52,11 @@ def marks(minima: np.ndarray, present: np.ndarray, bands: int, rows_per_band: in
     keys, low = band_keys(kept, bands, rows_per_band), kept.astype("<u2")
     sizes = np.zeros(rows + 1, np.int64)
     np.cumsum(present, out=sizes[1:])
-    lists = pa.ListArray.from_arrays(ints((sizes * bands).astype(np.int32)), ints(keys.ravel()), mask=flags(~present))
+    nulls, missing = pa.py_buffer(np.packbits(present, bitorder="little")), rows - len(kept)
+    ends = pa.py_buffer((sizes * bands).astype(np.int32))
+    lists = pa.Array.from_buffers(pa.list_(pa.uint64()), rows, [nulls, ends], missing, children=[ints(keys.ravel())])
     ends = pa.py_buffer((sizes * low.shape[1] * 2).astype(np.int32))
-    nulls = pa.py_buffer(np.packbits(present, bitorder="little"))
-    blobs = pa.Array.from_buffers(pa.binary(), rows, [nulls, ends, pa.py_buffer(low.ravel())], rows - len(kept))
+    blobs = pa.Array.from_buffers(pa.binary(), rows, [nulls, ends, pa.py_buffer(low.ravel())], missing)
     return structs(present, bands=lists, signature=blobs)
 
 

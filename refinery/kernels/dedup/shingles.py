@@ -14,8 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from refinery.common.lazy import pc
-from refinery.kernels.core.arrow import Texts, flags, of_texts, texts
+from refinery.kernels.core.arrow import Texts, of_texts, replaced, texts, texts_at
 from refinery.kernels.core.blocks import (
     BLOCK,
     HALF,
@@ -149,9 +148,9 @@ def _lowered(view: Texts, rules: ShingleRules) -> Texts:
     todo = np.zeros(len(view), np.bool_)
     if not _find_exact(view.data, view.offsets, view.valid, rules.leads, rules.code_points, todo):
         return view
-    column = view.array.cast(pa.large_string())
-    lowered = [text.lower() for text in column.filter(flags(todo)).to_pylist()]
-    return texts(pc.replace_with_mask(column, flags(todo), of_texts(lowered).cast(pa.large_string())))
+    rows = np.flatnonzero(todo)
+    data, offsets = replaced(view.data, view.offsets, rows, [text.lower() for text in texts_at(view, rows)])
+    return Texts(data, offsets, view.valid, view.array)
 
 
 def _split(view: Texts, tokenization: str, rules: ShingleRules, room: Room) -> Tokens:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from refinery.kernels.core.arrow import ints, of_texts, texts
+from refinery.kernels.core.arrow import texts
 from refinery.kernels.core.blocks import load_word
 from refinery.kernels.core.charclass import CODE_POINTS, DIGIT, RE_SPACE, classes
 from refinery.kernels.core.jit import entry, inlined, kernel
@@ -58,8 +58,7 @@ def text_keys(column: pa.Array | pa.ChunkedArray, lowercase: bool, ignore_non_ch
         _keys(view.data, view.offsets, view.valid, classes(), keys)
     todo = np.flatnonzero(left)
     if len(todo):
-        lowered = [text.lower() for text in view.array.take(ints(todo)).to_pylist()]
-        again = text_keys(of_texts(lowered), False, ignore_non_character)
+        again = text_keys(words.lowered(view, todo), False, ignore_non_character)
         keys[todo] = np.frombuffer(again.buffers()[1], np.uint64).reshape(-1, 2)
     keys[:, 1] &= HIGHEST
     nulls = int(len(view) - np.count_nonzero(view.valid))

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pyarrow as pa
 
-from refinery.common.lazy import pc
-from refinery.kernels.core.arrow import Texts, flags, of_texts, strings, texts
+from refinery.kernels.core.arrow import Texts, replaced, texts_at
 from refinery.kernels.core.blocks import HALF, copy_lower
 from refinery.kernels.core.charclass import CODE_POINTS, kept
 from refinery.kernels.core.jit import entry, inlined
@@ -18,11 +16,10 @@ def lowered(view: Texts) -> Texts:
     rows = len(view)
     out, offsets = np.empty(view.size + 2 * HALF, np.uint8), np.zeros(rows + 1, np.int64)
     exact = np.zeros(rows, np.bool_)
-    if not lower_rows(view.data, view.offsets, view.valid, _rules(), out, offsets, exact):
-        return Texts(out, offsets, view.valid, view.array)
-    column = strings(out, offsets, view.valid).cast(pa.large_string())
-    again = [text.lower() for text in view.array.filter(flags(exact)).to_pylist()]
-    return texts(pc.replace_with_mask(column, flags(exact), of_texts(again).cast(pa.large_string())))
+    if lower_rows(view.data, view.offsets, view.valid, _rules(), out, offsets, exact):
+        again = np.flatnonzero(exact)
+        out, offsets = replaced(out, offsets, again, [text.lower() for text in texts_at(view, again)])
+    return Texts(out, offsets, view.valid, view.array)
 
 
 def _rules() -> np.ndarray:

@@ -36,7 +36,7 @@ def word_repetition(column: pa.Array | pa.ChunkedArray, rep_len: int) -> pa.Arra
     _repetition(view.data, view.offsets, view.valid, rep_len, *tables(), words, starts, prefixes, slots, ratios, state)
     todo = np.flatnonzero(state == EXACT)
     if len(todo):
-        ratios[todo] = numbers(word_repetition(lowered(view.array.take(ints(todo))), rep_len))
+        ratios[todo] = numbers(word_repetition(lowered(view, todo), rep_len))
     return ints(ratios, view.valid)
 
 

@@ -14,9 +14,19 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from refinery.common.lazy import pc
 from refinery.common.packages import installed_version
-from refinery.kernels.core.arrow import EXACT, flags, ints, numbers, of_texts, strings, structs, texts
+from refinery.kernels.core.arrow import (
+    EXACT,
+    Texts,
+    ints,
+    numbers,
+    of_texts,
+    replaced,
+    strings,
+    structs,
+    texts,
+    texts_at,
+)
 from refinery.kernels.core.blocks import (
     BLOCK,
     HALF,
@@ -125,29 +135,20 @@ def words(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     out = np.empty(view.size + 2 * BLOCK, np.uint8)
     offsets, counts, state = np.zeros(rows + 1, np.int64), np.zeros(rows, np.int64), np.zeros(rows, np.uint8)
     _refine(view.data, view.offsets, view.valid, *tables(), out, offsets, counts, state, np.empty(0, np.int64))
-    lower = strings(out, offsets, view.valid)
     todo = np.flatnonzero(state == EXACT)
     if len(todo):
-        picked = view.array.take(ints(todo))
-        counts[todo] = numbers(word_count(picked))
-        lower = _replace(lower, state == EXACT, words(lowered(picked)).field("lower"))
-    return structs(view.valid, n=counts, lower=lower)
+        counts[todo] = numbers(word_count(of_texts(texts_at(view, todo))))
+        lower = texts(words(lowered(view, todo)).field("lower"))
+        out, offsets = replaced(out, offsets, todo, texts_at(lower, np.arange(len(todo))))
+    return structs(view.valid, n=counts, lower=strings(out, offsets, view.valid))
 
 
-def lowered(column: pa.Array) -> pa.Array:
-    """`str.lower` of every text, none of them NULL; the kernels then leave the characters alone.
+def lowered(view: Texts, rows: np.ndarray) -> pa.Array:
+    """`str.lower` of the texts of rows, none of them NULL; the kernels then leave the characters alone.
 
     No word ends inside the context that decides a sigma's form, so lowering the text lowers every word.
     """
-    return of_texts([text.lower() for text in column.to_pylist()])
-
-
-def _replace(column: pa.Array, rows: np.ndarray, values: pa.Array) -> pa.Array:
-    if column.nbytes + values.nbytes < 2**31 - 1:
-        values = values.cast(column.type)
-    else:
-        column, values = column.cast(pa.large_string()), values.cast(pa.large_string())
-    return pc.replace_with_mask(column, flags(rows), values)
+    return of_texts([text.lower() for text in texts_at(view, rows)])
 
 
 @inlined
