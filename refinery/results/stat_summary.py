@@ -16,7 +16,7 @@ from refinery.compiler.program import Program
 from refinery.compiler.stat_groups import key_name, keyed
 from refinery.compiler.stat_summary import empty_summary
 from refinery.compiler.templates import ident, lit
-from refinery.kernels.core.arrow import of_texts
+from refinery.kernels.core.arrow import of_texts, whole
 from refinery.recipe.model import StatSummary
 from refinery.results.database import Database
 from refinery.results.summary_rows import GroupRows, SummaryPlan
@@ -87,7 +87,8 @@ def _blocks(con: duckdb.DuckDBPyConnection, columns: Sequence[str], samples: int
 
 def _add(con: duckdb.DuckDBPyConnection, group: str, made: GroupRows, rows: pa.Table, several: bool) -> None:
     """Add the rows of a group, in memory, to the table."""
-    con.register("_rows", rows.append_column("stat", of_texts(made.names).take(rows["nth"])))
+    stat = pa.DictionaryArray.from_arrays(whole(rows["nth"]), of_texts(made.names))
+    con.register("_rows", rows.append_column("stat", stat))
     add_rows(con, group, made, "_rows", several)
     con.unregister("_rows")
 

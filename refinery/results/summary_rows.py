@@ -12,12 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from refinery import kernels
-from refinery.common.lazy import pc
 from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.program import Program
 from refinery.compiler.stat_groups import TOKENS, key_name
 from refinery.compiler.stat_summary import SummedStatistic, summed
-from refinery.kernels.core.arrow import ints, numbers, of_texts
+from refinery.kernels.core.arrow import ints, numbers, of_texts, present
 from refinery.recipe.model import StatSummary
 from refinery.workers.machine import cores
 
@@ -104,7 +103,7 @@ def _table(nth: int, places: np.ndarray, found: kernels.stats.moments.Moments, *
 def _values(block: pa.Table, name: str) -> tuple[np.ndarray, np.ndarray | None]:
     """The values of a column, and a mask of its valid values; None if all are valid."""
     column = block[name]
-    valid = None if not column.null_count else numbers(pc.cast(pc.is_valid(column), pa.uint8())).view(np.bool_)
+    valid = np.concatenate([present(chunk) for chunk in column.chunks]) if column.null_count else None
     return numbers(column), valid
 
 
