@@ -20,6 +20,7 @@ _CLOSED = (
     "SET autoload_known_extensions = false",
     "SET allow_community_extensions = false",
     "SET allow_persistent_secrets = false",
+    "SET enable_external_file_cache = false",  # files are read once or twice, and the system has their pages anyway
     "SET TimeZone = 'UTC'",  # the machine's time zone would change how texts become times
 )
 _REFUSED = re.compile(r'Cannot access (?:file|directory) "(.*?)" - file system operations are disabled')

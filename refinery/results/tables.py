@@ -22,11 +22,15 @@ MANY = 1 << 19
 
 @dataclass(frozen=True)
 class TableStatement:
-    """One statement. table: the table it makes. more: adds further samples, if `sql` covers only the first ones."""
+    """One statement. table: the table it makes. more: adds further samples, if `sql` covers only the first ones.
+
+    query: True if `sql` is only a query, whose rows are the relation `table` in memory.
+    """
 
     table: str
     sql: str
     more: str = ""
+    query: bool = False
 
 
 def statements(
@@ -46,7 +50,7 @@ def statements(
     return [
         _statement("quarantine"),
         *(_statement(name, barriers=barriers) for name in ("duplicates", "clusters")),
-        _facts(_numbers(stages), removing_of(barriers), len(stages) > 1, samples > MANY),
+        _facts(_numbers(stages), removing_of(barriers), len(stages) > 1, samples),
         _ledger(stages, removing_of(barriers), samples > MANY),
         _statement("stats", facts="facts", ordered=True, columns=columns),
         _statement("row_outcomes", facts="facts", ordered=True, stats=columns),
@@ -61,7 +65,7 @@ def piece_statements(stages: Sequence[CompiledStage], findings: Sequence[DedupRe
     here, `first_code` and `last_code` are the first and last number of a sample as matches have them.
     """
     barriers = [barrier | {"matches": _MATCHES.format(step=barrier["step"])} for barrier in _barriers(stages, findings)]
-    facts = _facts(_numbers(stages), removing_of(barriers), len(stages) > 1, many=False)
+    facts = _facts(_numbers(stages), removing_of(barriers), len(stages) > 1)
     sums = template(read_sql("tables/_sums.sql")).render(**summed_columns(stages), relation="facts", again=False)
     return [
         _statement("quarantine"),
@@ -134,12 +138,18 @@ def _statement(name: str, **values: Any) -> TableStatement:
     return TableStatement(name, template(read_sql(f"tables/{name}.sql")).render(values))
 
 
-def _facts(stages: Sequence[int], removing: Sequence[Any], quarantined: bool, many: bool) -> TableStatement:
-    """Table of facts; a view for many samples of one stage. Stages are joined and sorted for some samples at a time."""
-    joined = len(stages) > 1 or bool(removing)
+def _facts(
+    stages: Sequence[int], removing: Sequence[Any], quarantined: bool, samples: int | None = None
+) -> TableStatement:
+    """Facts of all samples. Of few samples, a query for rows in memory; of many of one stage, a view.
+
+    Stages of many samples are joined and sorted for some samples at a time. samples: None for a table, however many.
+    """
+    joined, many = len(stages) > 1 or bool(removing), samples is not None and samples > MANY
     values = {"stages": stages, "removing": removing, "quarantined": quarantined, "joined": joined}
-    kind = "VIEW" if many and not joined else "TABLE"
-    return _in_pieces("facts", many and joined, kind=kind, **values)
+    if samples is not None and not many:
+        return replace(_statement("facts", more=False, range="", kind="", **values), query=True)
+    return _in_pieces("facts", many and joined, kind="VIEW" if many and not joined else "TABLE", **values)
 
 
 def _ledger(stages: Sequence[CompiledStage], removing: Sequence[Any], many: bool) -> TableStatement:

@@ -4,7 +4,7 @@
 -- several are joined and put in order for some shards at a time.
 {% if more %}
 INSERT INTO facts
-{% else %}
+{% elif kind %}
 CREATE OR REPLACE TEMP {{ kind }} facts AS
 {% endif %}
 WITH
