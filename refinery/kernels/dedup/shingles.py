@@ -36,7 +36,7 @@ TOKENIZATIONS = ("space", "punctuation", "character", "sentencepiece", "word")
 
 DROPPED, TOKEN, SEPARATOR = 0, 1, 2  # kinds of a character, in the low two bits of a rule
 SPACE = 0x20
-AT_LEAST = 8  # bytes of plain text that are worth taking at once
+AT_LEAST = 4  # bytes of plain text that are worth taking at once
 KEPT = 64 << 20  # most bytes of an array that a `Room` keeps
 ROOM = 64  # bytes behind `data` that a kernel may read without a test
 
