@@ -22,7 +22,7 @@ def end_well(command: click.Command) -> None:
 
     # Objects of imports and compiling live to the end: garbage collection of them took a tenth of a short run.
     gc.set_threshold(100_000)
-    keep_memory()  # before there are other threads: each would have an arena of its own
+    keep_memory()
     # numpy's linear algebra, which nothing here uses, starts threads that wait in a busy loop.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     process_guard.ending(_give_up)
