@@ -35,8 +35,10 @@ def accounted(
     prepared, recipe = job.prepared, job.prepared.recipe
     maker.summarise(db, [stage.program for stage in prepared.stages], recipe.stat_summary)
     outputs = exported.written.result()
+    _write_stats(job, db, maker, exported)  # while tables are made in the background, for which the check waits
     counts = maker.check(db, done)
-    _check_export(job, db, maker, exported, counts, outputs)
+    if recipe.exports and not exported.withheld:
+        database.check_written(counts, sum(item.rows for item in outputs))
     summed = _statistics(job, db, maker, exported)
     if job.extension is not None:
         job.extension.fill(db, prepared)
@@ -84,15 +86,10 @@ def _outcome(
     )
 
 
-def _check_export(
-    job: RunJob, db: Database, maker: TableMaker, exported: RunExport, counts: Counts, outputs: list[Written]
-) -> None:
-    """Check the number of exported samples, and write their statistics beside them."""
+def _write_stats(job: RunJob, db: Database, maker: TableMaker, exported: RunExport) -> None:
+    """Write the statistics of the exported samples beside them."""
     prepared, recipe = job.prepared, job.prepared.recipe
-    if not recipe.exports or exported.withheld:
-        return
-    database.check_written(counts, sum(item.rows for item in outputs))
-    if prepared.stats:
+    if recipe.exports and not exported.withheld and prepared.stats:
         columns = [stat.column for stat in prepared.stats]
         path = job.place.file_of_export(recipe.export_path)
         copied = exported.sink.stats()
