@@ -111,7 +111,7 @@ def find_duplicates(given: DedupInput) -> DedupResult:
             keys = opened.enter_context(MatchKeys(given.files, matcher.columns, given.room, before, folders))
             opened.enter_context(register(keys.con, operator.functions).kept())
             write = (_of_units if matcher.takes_units else _of_samples)(given, keys, findings)
-            if findings.index is None and keys.small:
+            if findings.index is None and keys.small and given.room.memory is None:  # else the stages share the limit
                 findings.writing = InThread(partial(_timed, write, opened.pop_all()))
             else:
                 write()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import random
+import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +19,8 @@ import pytest
 
 import refinery
 from refinery.api import Run
+from refinery.dedup import barrier
+from refinery.errors import OutputError
 from refinery.io.mixture import choose
 from tests.runs import content, exported, lines_of, refine, rows, settings, texts, write_lines
 
@@ -412,3 +417,66 @@ def test_the_order_of_rows_changes_no_cluster(tmp_path: Path, step: dict[str, An
         kept = {row["text"] for row in exported(run)}
         assert all(min(cluster, key=lambda text: position[text]) in kept for cluster in found[-1])
     assert found[0] == found[1] and len(found[0]) > 4 and max(map(len, found[0])) > 2
+
+
+# Files of findings, written beside the next stage
+
+ALIKE = ["the cat sat on the mat and looked at the sea", "a text of its own, which nothing else is like"]
+BESIDE: list[Any] = [
+    {"document_minhash_deduplicator": {"jaccard_threshold": 0.5}},
+    {"text_length_filter": {"min_len": 3}},
+    {"document_minhash_deduplicator": {"jaccard_threshold": 0.3}},
+    {"text_length_filter": {"min_len": 4}},
+]
+
+
+def alike(folder: Path, **keys: Any) -> Run:
+    samples = texts([*ALIKE, f"{ALIKE[0]} again", "short", ALIKE[1]])
+    return refine(folder, samples, BESIDE, **{"use_cache": True, **keys})
+
+
+def test_slow_writing_of_findings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = content(alike(tmp_path / "plain"), "shards")
+    write, threads = barrier.write_clusters, list[threading.Thread]()
+
+    def slowly(*given: Any) -> None:
+        threads.append(threading.current_thread())
+        time.sleep(0.3)
+        write(*given)
+
+    monkeypatch.setattr(barrier, "write_clusters", slowly)
+    found = alike(tmp_path / "slow")
+    assert content(found, "shards") == wanted and len(rows(found, "duplicates")) == 2
+    assert threads and threading.main_thread() not in threads
+
+
+def test_findings_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = content(alike(tmp_path / "plain"), "shards")
+
+    def full(*given: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(given[-1]))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(barrier, "write_clusters", full)
+        with pytest.raises(OutputError, match="No space left on device"):
+            alike(tmp_path / "run")
+    assert not (tmp_path / "run" / "run" / "out.jsonl").exists()
+    assert content(alike(tmp_path / "run"), "shards") == wanted
+
+
+def test_findings_are_waited_for_when_the_next_stage_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write, ended = barrier.write_clusters, list[bool]()
+
+    def slowly(*given: Any) -> None:
+        time.sleep(0.3)
+        write(*given)
+        ended.append(True)
+
+    def fail(*_: Any) -> None:
+        raise ValueError("the next stage")
+
+    monkeypatch.setattr(barrier, "write_clusters", slowly)
+    monkeypatch.setattr("refinery.execution.stage_runner.left_of", fail)
+    with pytest.raises(ValueError, match="the next stage"):
+        alike(tmp_path)
+    assert ended

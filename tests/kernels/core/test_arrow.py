@@ -6,8 +6,21 @@ import sys
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from refinery.kernels.core.arrow import flags, ints, numbers, of_texts, rows_at, texts
+from refinery.kernels.core.arrow import (
+    flags,
+    ints,
+    items,
+    numbers,
+    of_texts,
+    present,
+    replaced,
+    rows_at,
+    texts,
+    texts_at,
+)
 
 VALUES = ["a", None, "", "漢字", "e" * 100, None, "f", "g", "h"]
 
@@ -99,3 +112,46 @@ def test_rows_at_positions_share_texts_that_only_they_have() -> None:
     found = rows_at(pa.table({"text": texts}), np.array([1, 3, 4]))["text"].chunk(0)
     assert found.to_pylist() == ["first", "", "second"]
     assert found.buffers()[2].address == texts.buffers()[2].address
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8"), max_size=9), max_size=9), st.data())
+def test_replaced_texts(values: list[str], data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(values)))
+    view = texts(pa.array(values, pa.large_string()).slice(start))
+    wanted = values[start:]
+    rows = data.draw(st.lists(st.integers(0, max(0, len(wanted) - 1)), unique=True, max_size=len(wanted)).map(sorted))
+    new = [data.draw(st.text(st.characters(codec="utf-8"), max_size=9)) for _ in rows]
+    assert texts_at(view, np.array(rows, np.int64)) == [wanted[row] for row in rows]
+    found, offsets = replaced(view.data, view.offsets, np.array(rows, np.int64), new)
+    for row, text in zip(rows, new, strict=True):
+        wanted[row] = text
+    assert len(offsets) == len(wanted) + 1
+    assert [found[a:b].tobytes().decode() for a, b in zip(offsets, offsets[1:], strict=False)] == wanted
+
+
+@pytest.mark.parametrize("values", [[[1, 2], [], [3]], [[1], None, [2, 3]], [[]], []])
+def test_items_of_lists(values: list[list[int] | None]) -> None:
+    for start in range(len(values) + 1):
+        lists = pa.array(values, pa.list_(pa.int64())).slice(start)
+        assert items(lists).to_pylist() == [one for some in values[start:] for one in some or []]
+
+
+KINDS = [pa.int32(), pa.int64(), pa.uint64(), pa.float64(), pa.bool_(), pa.string(), pa.float32(), pa.list_(pa.int8())]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("missing", [False, True])
+def test_rows_of_all_kinds_of_columns(kind: pa.DataType, missing: bool) -> None:
+    plain = [None if missing and n % 3 == 1 else n for n in range(20)]
+    if pa.types.is_list(kind):
+        column = pa.array([None if n is None else [n] for n in plain], kind)
+    elif pa.types.is_boolean(kind):
+        column = pa.array([None if n is None else n % 2 == 0 for n in plain], kind)
+    else:
+        column = pa.array([None if n is None else str(n) for n in plain]).cast(kind)
+    for array in (column, column.slice(3), column.slice(2, 9)):
+        for index in ([0], [1, 4, 7], list(range(len(array))), []):
+            found = rows_at(pa.table({"a": array}), np.array(index, np.int64))["a"]
+            assert found.to_pylist() == [array[i].as_py() for i in index] and found.type == kind
+        if not pa.types.is_list(kind):
+            assert present(array).tolist() == array.is_valid().to_pylist()
