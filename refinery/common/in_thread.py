@@ -12,13 +12,12 @@ Result = TypeVar("Result")
 class InThread(Generic[Result]):
     """Begins a call at once, beside what the caller does next.
 
-    For calls in libraries that release Python's lock; `concurrent.futures` takes three milliseconds to import. A process
-    ends without waiting for the call.
+    For calls in libraries that release Python's lock; `concurrent.futures` takes three milliseconds to import.
     """
 
     def __init__(self, call: Callable[[], Result]) -> None:
         self._call = call
-        self._thread = Thread(target=self._run, daemon=True)
+        self._thread = Thread(target=self._run)  # Python waits for it: libraries may not be at work when it ends
         self._found: list[Result] = []
         self._error: BaseException | None = None
         self._thread.start()

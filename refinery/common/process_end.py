@@ -25,6 +25,7 @@ _installing = threading.Lock()
 _hooked = False
 _expendable = False
 _ours = False
+_kept: list[Any] = []
 
 
 class ExitAttempt(BaseException):
@@ -42,6 +43,13 @@ def reserve() -> None:
     """Reserve `os._exit` for refinery, the owner of this process, against operators' threads and exit handlers too."""
     global _ours
     _ours = True
+
+
+def keep(thing: Any) -> bool:
+    """Keep an object that need not be closed, because the process ends without freeing anything; False in other processes."""
+    if _ours:
+        _kept.append(thing)
+    return _ours
 
 
 @contextmanager

@@ -78,7 +78,6 @@ class Database:
         self._memory = f"{self._threads * _EACH}MB"
         self.con = connect([self._aside.parent, *folders], self._threads, self._memory, spill, str(self._aside))
         self.run("SET fsync_mode = 'NONE'")  # nobody reads an unfinished file; `publish` brings it to the disk whole
-        self.run("SET checkpoint_threshold = '256MB'")  # by default the statement that passes 16 MB takes all the time
 
     def __enter__(self) -> Database:
         return self
@@ -109,15 +108,6 @@ class Database:
         shared = dict(self._shared)
 
         self._running.append(self._beside.submit(run))
-
-    def checkpoint_beside(self) -> None:
-        """Bring to the database file what is written by then, in the background; the next writing statement may wait."""
-
-        def run() -> None:
-            with self.con.cursor() as con, suppress(duckdb.TransactionException):  # another statement is writing
-                _run(con, "CHECKPOINT")
-
-        self._beside.submit(run)
 
     def share(self, name: str, query: str) -> None:
         """Keep the rows of a query in memory, as a relation of this connection and of those in the background.
@@ -176,7 +166,6 @@ class Database:
 
     def publish(self) -> None:
         """Close the file, wait until the disk has it, and give it its name."""
-        self._beside.shutdown()
         self.run("CHECKPOINT")
         self.con.close()
         with self._aside.open("rb+") as file:
@@ -232,8 +221,6 @@ def execute(db: Database, done: Sequence[StageResult], statements: Sequence[Tabl
         else:
             db.run(statement.sql)
     db.run("DROP TABLE _seconds")
-    if db.shares("facts"):
-        db.checkpoint_beside()
 
 
 def _first_rows(done: Sequence[StageResult]) -> list[int]:
