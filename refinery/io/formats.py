@@ -88,7 +88,7 @@ def shape_of_start(start: bytes, whole: bool, compression: str | None, trusted: 
 
 
 def _sure(head: bytes) -> bool:
-    """Return whether these first bytes tell the shape, whatever follows."""
+    """Return whether the first bytes of a file tell the shape of its JSON, whatever bytes follow."""
     head = head.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t\r\n")
     first, feed, _ = head.partition(b"\n")
     return head[:1] == b"[" or bool(feed and _whole(first))
@@ -108,7 +108,7 @@ def _shape(head: bytes, trusted: bool) -> str:
 
 
 def _head(opened: Callable[[], Any], compression: str | None) -> bytes:
-    """The first decompressed bytes of a file, as many as tell the shape; of damaged data, the bytes before the damage."""
+    """The first decompressed bytes of a file, enough to tell the shape; of damaged data, the bytes before the damage."""
     found, look = bytearray(), _PIECE
     try:
         with opened() as file:
