@@ -36,6 +36,11 @@ _ALONE = {"clusters"}
 # Tables that are made in the background while others are made from the same facts; half of the time of all.
 _BESIDE = {"ledger", "row_outcomes"}
 
+# Types of columns, of at most eight bytes, whose rows are kept in memory, and most bytes of them.
+_SHORT = {"boolean", "tinyint", "smallint", "integer", "bigint", "utinyint", "usmallint", "uinteger", "ubigint"}
+_SHORT |= {"float", "double"}
+_IN_MEMORY = 128 << 20
+
 T = TypeVar("T")
 
 
@@ -109,13 +114,18 @@ class Database:
 
         self._running.append(self._beside.submit(run))
 
-    def share(self, name: str, query: str) -> None:
+    def share(self, name: str, query: str, most: int) -> None:
         """Keep the rows of a query in memory, as a relation of this connection and of those in the background.
 
-        A temporary table takes twice as long to make, and only its own connection has it.
+        A temporary table takes twice as long to make, and only its own connection has it. It is made where columns may be
+        long, as texts, or all together: DuckDB spills it. most: rows.
         """
-        self._shared[name] = self.with_room(lambda: self.con.sql(query).to_arrow_table())
-        self.con.register(name, self._shared[name])
+        found = self.con.sql(query)
+        if {kind.id for kind in found.types} <= _SHORT and most * len(found.types) * 8 <= _IN_MEMORY:
+            self._shared[name] = self.with_room(found.to_arrow_table)
+            self.con.register(name, self._shared[name])
+        else:
+            self.run(f"CREATE OR REPLACE TEMP TABLE {ident(name)} AS {query}")
 
     def shares(self, name: str) -> bool:
         """True for a relation that statements in the background can read."""
@@ -215,7 +225,7 @@ def execute(db: Database, done: Sequence[StageResult], statements: Sequence[Tabl
                 _look_at(db, done, piece)
                 db.run(statement.more if piece.start else statement.sql)
         elif statement.query:
-            db.share(statement.table, statement.sql)
+            db.share(statement.table, statement.sql, _first_rows(done)[-1])
         elif statement.table in _BESIDE and db.shares("facts"):
             db.beside(statement.sql)
         else:

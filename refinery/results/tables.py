@@ -24,7 +24,7 @@ MANY = 1 << 19
 class TableStatement:
     """One statement. table: the table it makes. more: adds further samples, if `sql` covers only the first ones.
 
-    query: True if `sql` is only a query, whose rows are the relation `table` in memory.
+    query: True if `sql` is only a query, whose rows are the relation `table`.
     """
 
     table: str
@@ -141,7 +141,7 @@ def _statement(name: str, **values: Any) -> TableStatement:
 def _facts(
     stages: Sequence[int], removing: Sequence[Any], quarantined: bool, samples: int | None = None
 ) -> TableStatement:
-    """Facts of all samples. Of few samples, a query for rows in memory; of many of one stage, a view.
+    """Facts of all samples. Of few samples, a query; of many of one stage, a view.
 
     Stages of many samples are joined and sorted for some samples at a time. samples: None for a table, however many.
     """

@@ -81,9 +81,9 @@ def test_honest_books_balance(books: Books) -> None:
 TAMPERING = {
     "a result counts a row too many": (lambda b: _first(b, rows=1), "7 rows were read, but 2 kept . 2 removed"),
     "a result counts a kept row too few": (lambda b: _first(b, kept=-1), "2 were kept, but 1 written"),
-    "a fact is lost": (lambda b: b.db.share("facts", "FROM facts WHERE _row <> 0"), "1 were kept, but 2 written"),
+    "a fact is lost": (lambda b: b.db.share("facts", "FROM facts WHERE _row <> 0", 9), "1 were kept, but 2 written"),
     "a fact stands twice": (
-        lambda b: b.db.share("facts", "FROM facts UNION ALL FROM facts WHERE _row = 1"),
+        lambda b: b.db.share("facts", "FROM facts UNION ALL FROM facts WHERE _row = 1", 9),
         "facts has 5 rows, but 2 were kept and 2 removed",
     ),
     "a sample has no statistics": (lambda b: b.db.run("DELETE FROM stats WHERE _row = 0"), "stats has 3 rows"),
@@ -106,6 +106,21 @@ TAMPERING = {
         "3 rows were left after the last step, but 2 kept",
     ),
 }
+
+
+@pytest.mark.parametrize(
+    ("query", "most", "shared"),
+    [
+        ("SELECT 1::BIGINT AS a, 0.5::DOUBLE AS b, TRUE AS c", 1, True),
+        ("SELECT 1::BIGINT AS a", 1 << 40, False),
+        ("SELECT 'text' AS a", 1, False),
+        ("SELECT [1] AS a", 1, False),
+    ],
+)
+def test_only_short_rows_are_kept_in_memory(tmp_path: Path, query: str, most: int, shared: bool) -> None:
+    with Database(tmp_path / "some.duckdb") as db:
+        db.share("facts", query, most)
+        assert db.rows("FROM facts") == db.rows(query) and db.shares("facts") == shared
 
 
 def _first(books: Books, **more: int) -> None:
