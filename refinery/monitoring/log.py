@@ -24,8 +24,10 @@ _LARGEST = 10 << 20
 _LONGEST = 4000
 # Characters that could move a terminal's cursor.
 _UNSEEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]")
-# Environment variable with the log's folder, for worker processes.
+# Environment variable with the log's folder, of worker processes alone: this process's environment stays as it is,
+# since the C library does not let one thread change it while others read it.
 _VARIABLE = "REFINERY_LOG"
+_folders: list[Path] = []  # of the log of this process's run, at most one
 
 # Libraries whose INFO records are noise in the log of a run.
 _TALKATIVE = ("sqlglot",)
@@ -102,6 +104,11 @@ def detach(handlers: list[logging.Handler]) -> None:
         handler.close()
 
 
+def for_processes() -> dict[str, str]:
+    """Variables in the environment of worker processes, by which they find the log of this process's run."""
+    return {_VARIABLE: str(_folders[0].absolute())} if _folders else {}
+
+
 def attach_from_environment() -> None:
     """Attach a worker process to the log of the run that started it."""
     folder = os.environ.get(_VARIABLE)
@@ -128,12 +135,12 @@ def logged(folder: Path) -> Iterator[None]:
     root.setLevel(min(level, logging.INFO) if level else logging.INFO)
     for name in _TALKATIVE:
         logging.getLogger(name).setLevel(logging.WARNING)
-    os.environ[_VARIABLE] = str(folder.absolute())
+    _folders[:] = [folder]
     logging.raiseExceptions = False  # a full disk ends the run anyway; logging errors would fill the terminal
     try:
         yield
     finally:
-        os.environ.pop(_VARIABLE, None)
+        _folders.clear()
         root.setLevel(level)
         detach(handlers)
         logging.raiseExceptions = raising

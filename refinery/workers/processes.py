@@ -16,6 +16,7 @@ from typing import Any
 from refinery import errors
 from refinery.common.lazy import duckdb
 from refinery.common.lazy_dataclass import dataclass
+from refinery.monitoring.log import for_processes
 from refinery.workers import serialization
 
 _COMMAND = (sys.executable, "-P", "-m", "refinery.workers.process_main")
@@ -91,7 +92,7 @@ class IdleProcesses:
     def __init__(self, lines: bool = True) -> None:
         """lines: the processes will read JSON lines."""
         paths = [os.path.abspath(path) for path in sys.path if path]
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))}
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(dict.fromkeys(paths))} | for_processes()
         self._control, other = socket.socketpair()
         with other:
             command = [*_COMMAND, str(os.getpid()), *(["lines"] if lines else [])]
