@@ -147,9 +147,9 @@ class ProgramConnection:
     def explain(self, batch: Batch) -> str:
         """DuckDB's plan of the program's statement. batch: without rows."""
         session = self.session
-        session.statements.columns(self.relation(batch, 0).schema)
+        sql = session.statements.with_batch(self.program.pass_sql, self.relation(batch, 0).schema)
         with session.limit.kept():
-            plan = session.con.execute("EXPLAIN " + self.program.pass_sql).fetchall()[0][1]
+            plan = session.con.execute("EXPLAIN " + sql).fetchall()[0][1]
         return str(plan)
 
     def profile(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import duckdb
 import pyarrow as pa
@@ -40,6 +41,28 @@ def test_a_statement_is_planned_once(con: duckdb.DuckDBPyConnection) -> None:
         statements.run(DOUBLED, batch("a"))
         statements.run("SELECT count(*) AS n FROM batch", batch("a"))
     assert con.execute("SELECT count(*) FROM duckdb_prepared_statements()").fetchall() == [(2,)]
+
+
+def test_a_run_does_not_plan(con: duckdb.DuckDBPyConnection) -> None:
+    statements = PreparedStatements(con)
+    for _ in range(3):
+        for sql in (DOUBLED, f"WITH doubled AS ({DOUBLED}) SELECT y FROM doubled"):
+            profile = json.loads(statements.run(sql, batch("a"))[1])
+            assert profile["operator"] and "projection_pullup" not in profile["optimizer"]
+
+
+def test_the_same_plan_joins_one_batch_after_another(con: duckdb.DuckDBPyConnection, tmp_path: Path) -> None:
+    listed = tmp_path / "list.csv"
+    listed.write_text("word,n\na,1\nb,2\nb,3\n", encoding="utf-8")
+    statements = PreparedStatements(con)
+    sql = f"""WITH named AS NOT MATERIALIZED (SELECT _i, x FROM batch)
+        SELECT _i, x IN (SELECT word FROM '{listed}') AS known, (SELECT max(n) FROM '{listed}' l WHERE l.word = x) AS most
+        FROM named ORDER BY _i"""
+    numbers = {"a": 1, "b": 3}
+    for texts in (["a", "c"], ["c"], [], ["b", "a", "z"] * 3000, ["z"], ["b"]):
+        done, _ = statements.run(sql, batch(*texts))
+        assert done["known"].to_pylist() == [text in numbers for text in texts]
+        assert done["most"].to_pylist() == [numbers.get(text) for text in texts]
 
 
 def test_columns_of_other_types_make_other_statements(con: duckdb.DuckDBPyConnection) -> None:
