@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from pyarrow import py_buffer
 
 from refinery.common.lazy_dataclass import dataclass
 
@@ -68,7 +69,7 @@ class Array:
             raise NotDeclared(f"{getattr(value, 'dtype', type(value))} of {np.ndim(value)} dimensions is no {self}")
         if not value.flags.c_contiguous:
             raise NotDeclared("an array that is not contiguous")
-        values.append(value.__array_interface__["data"][0])
+        values.append(py_buffer(value).address)
         values.extend(value.shape)
 
 

@@ -121,20 +121,22 @@ def _ratio_rows(
 
 @kernel
 def _of_units(units, length, n, room):
-    different, again = count_units(units, length, n, room.table, room.first, room.again, room.repeated)
-    return _ratio(room, different, again, length - n + 1)
+    found = count_units(units, length, n, room.table, room.first, room.again, room.repeated)
+    return _ratio(room, found, length - n + 1)
 
 
 @kernel
 def _of_hashes(grams, room):
-    different, again = _count(grams, room.table, room.first, room.again, room.repeated)
-    return _ratio(room, different, again, len(grams))
+    return _ratio(room, _count(grams, room.table, room.first, room.again, room.repeated), len(grams))
 
 
 @kernel
-def _ratio(room, different, again, grams):
-    most = _histogram(room.again, room.repeated[:again], room.frequencies)
-    return _share(room.frequencies[: most + 1], different, again, 0, 0) / grams
+def _ratio(room, found, grams):
+    """Ratio of a text with so many n-grams. found: see `_count`."""
+    different, recurring, often = found
+    most = _histogram(room.again, room.repeated[:often], room.frequencies)
+    room.frequencies[1] = recurring - often
+    return _share(room.frequencies[: most + 1], different, recurring, 0, 0) / grams
 
 
 @kernel
@@ -207,9 +209,10 @@ def _share(frequencies, different, again, taken, covered):
 
 @kernel
 def _count(grams, table, first, again, repeated):
-    """Count different n-grams and recurring n-grams; `repeated` is filled with the first positions of the latter.
+    """Count n-grams: different ones, recurring ones, and those that recur more than once.
 
-    again[j]: number of recurrences of the n-gram whose first position is j. table: open addressing, 1 + the first
+    `repeated` is filled with the first positions of the last. again[j]: number of recurrences of the n-gram whose first
+    position is j. table: open addressing, 1 + the first
     position of an n-gram, 0 for a free slot. first[j]: first position of the n-gram at j. A repeated passage is many
     repeated n-grams in a row: after a match at p, the next n-gram is compared with the one at p + 1, which is in the
     cache, before the table is searched.
@@ -217,7 +220,7 @@ def _count(grams, table, first, again, repeated):
     bits = table_bits(SLOTS_PER_GRAM * len(grams))
     shift, mask = np.uint64(64 - bits), np.uint64((1 << bits) - 1)
     table[: 1 << bits] = 0
-    different = listed = 0
+    different = recurring = often = 0
     p = np.int64(-1)
     for j in range(len(grams)):
         gram = grams[j]
@@ -240,15 +243,19 @@ def _count(grams, table, first, again, repeated):
         first[j] = place
         count = again[place]
         again[place] = count + 1
-        repeated[listed] = place
-        listed += count == 0
-    return different, listed
+        recurring += count == 0
+        repeated[often] = place
+        often += count == 1
+    return different, recurring, often
 
 
 @kernel
 def _histogram(again, repeated, frequencies):
-    """Highest number of recurrences of an n-gram; frequencies[c] = n-grams of `repeated` that recur c times."""
-    most = np.int64(0)
+    """Highest number of recurrences of an n-gram, at least 1; frequencies[c] = n-grams of `repeated` that recur c times.
+
+    Most n-grams that recur do it once, which is counted without them: each would wait for the number before it.
+    """
+    most = np.int64(1)
     for place in repeated:
         most = max(most, np.int64(again[place]))
     frequencies[: most + 1] = 0

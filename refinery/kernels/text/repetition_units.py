@@ -80,9 +80,10 @@ def table_bits(slots):
 
 @kernel
 def count_units(units, length, n, table, first, again, repeated):
-    """Count different n-grams and recurring n-grams; `repeated` is filled with the first positions of the latter.
+    """Count n-grams: different ones, recurring ones, and those that recur more than once.
 
-    again[j]: number of recurrences of the n-gram whose first position is j. table: open addressing, 1 + the first
+    `repeated` is filled with the first positions of the last. again[j]: number of recurrences of the n-gram whose first
+    position is j. table: open addressing, 1 + the first
     position of an n-gram, 0 for a free slot. first[j]: first position of the n-gram at j. A repeated passage is many
     repeated n-grams in a row, of which only the next character is compared.
     """
@@ -91,7 +92,7 @@ def count_units(units, length, n, table, first, again, repeated):
     bits = table_bits(SLOTS_PER_GRAM * (length - n + 1))
     shift, mask = np.uint64(64 - bits), np.uint64((1 << bits) - 1)
     table[: 1 << bits] = 0
-    different = listed = np.uint64(0)
+    different = recurring = often = np.uint64(0)
     j = np.uint64(0)
     while j < grams:
         low, high = load_word(units, np.int64(j)) & keep, load_word(units, np.int64(j) + ahead) & keep
@@ -112,12 +113,13 @@ def count_units(units, length, n, table, first, again, repeated):
             first[j] = place
             count = again[place]
             again[place] = count + 1
-            repeated[listed] = place
-            listed += np.uint64(count == 0)
+            recurring += np.uint64(count == 0)
+            repeated[often] = place
+            often += np.uint64(count == 1)
             j, p = j + ONE, p + ONE
             if j == grams or units[j + last] != units[p + last]:
                 break
-    return np.int64(different), np.int64(listed)
+    return np.int64(different), np.int64(recurring), np.int64(often)
 
 
 @inlined

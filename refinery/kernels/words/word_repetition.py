@@ -17,6 +17,7 @@ from refinery.kernels.words.words import SPACE, lowered, refine_row, tables
 # Odd constants with well mixed bits: the 64-bit golden ratio, and two of the primes of xxHash64.
 GOLDEN, PRIME, BASE = 0x9E3779B97F4A7C15, 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F
 LOAD = 8  # bytes of a word that are hashed at once
+MANY = 1 << 16  # n-grams for which a table with few collisions does not fit into caches
 
 
 def word_repetition(column: pa.Array | pa.ChunkedArray, rep_len: int) -> pa.Array:
@@ -42,9 +43,13 @@ def word_repetition(column: pa.Array | pa.ChunkedArray, rep_len: int) -> pa.Arra
 
 @entry("int64")
 def slots_for(n):
-    """Capacity of a hash table for n entries: a power of two, at most half full."""
+    """Capacity of a hash table for n entries: a power of two, at most half full, an eighth if the entries are few.
+
+    Room for n entries is room for fewer.
+    """
+    wanted = max(2 * n, 8 * min(n, MANY))
     slots = 2
-    while slots < 2 * n:
+    while slots < wanted:
         slots *= 2
     return slots
 
