@@ -15,7 +15,7 @@ from refinery.storage.shard_plan import remembered
 from refinery.storage.workplace import Workplace
 
 # On this machine: shards for each worker, and least bytes of a shard. Several for each, so that the last ones end together.
-_EACH, _LEAST = 20, 4 << 20
+_EACH, _LEAST = 12, 4 << 20
 # On a cluster. Between four and eight for each core: fewer leave cores idle at the end, more cost their tasks. A
 # shard of fewer bytes takes less time than its task, its files and its answer.
 _EACH_ON_CLUSTER, _LEAST_ON_CLUSTER = 6, 16_000_000
@@ -88,7 +88,7 @@ def _wanted(total: int, most: int, workers: int, capacity: Capacity | None) -> t
     """Bytes of a shard, and the reason. total: bytes of the input's text. most: the recipe's `shard_size`."""
     if capacity is None:
         each, least, whom = _EACH, _LEAST, f"{_many(workers, 'worker')}"
-        fair = total // (workers * each)
+        fair = -(-total // (workers * each))
     else:
         each, least, whom = _EACH_ON_CLUSTER, _LEAST_ON_CLUSTER, str(capacity)
         fair = -(-total // (capacity.cores * each))

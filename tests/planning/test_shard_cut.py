@@ -69,8 +69,8 @@ def test_the_reason_is_said() -> None:
     assert said[2].endswith(
         "none is larger than shard_size (128.0 MB); more than 6 for each of 640 cores of the cluster's 4 nodes"
     )
-    assert shards(400 * MB, None)[2] == "400.0 MB in 40 shards of at most 10.0 MB: 20 for each of 2 workers"
-    assert shards(400 * MB, None, shard_size=9 * MB)[2].endswith("more than 20 for each of 2 workers")
+    assert shards(400 * MB, None)[2] == "400.0 MB in 24 shards of at most 16.7 MB: 12 for each of 2 workers"
+    assert shards(400 * MB, None, shard_size=9 * MB)[2].endswith("more than 12 for each of 2 workers")
 
 
 @pytest.mark.parametrize("count", [1, 3, 7, 100])

@@ -6,11 +6,10 @@ candidate with probability 1 - (1 - s^r)^b.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 import pyarrow as pa
 
+from refinery.common.cached import cached
 from refinery.kernels.core.arrow import ints, structs
 from refinery.kernels.core.jit import entry
 from refinery.kernels.dedup.minhash_shingles import GOLDEN, PRIME_1, mixed
@@ -18,7 +17,7 @@ from refinery.kernels.dedup.minhash_shingles import GOLDEN, PRIME_1, mixed
 MOST_NODES = 512
 
 
-@lru_cache(maxsize=64)
+@cached(64)
 def optimum(threshold: float, permutations: int) -> tuple[int, int]:
     """Number of bands and of minima per band with the least area of candidates below the threshold and misses above.
 

@@ -8,11 +8,11 @@ chunk has one that is as small or larger by less than 7. Only that chunk is comp
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
+from refinery.common.cached import cached
 from refinery.kernels.core.jit import entry, kernel
 from refinery.kernels.core.signatures import record
 from refinery.kernels.dedup.minhash_vectors import CHUNK, GROUP, least_of_chunk, search_chunk
@@ -73,7 +73,7 @@ def data_juicer_minima(split: Tokens, window: int, permutations: int) -> tuple[n
     return minima[:, :permutations], split.valid
 
 
-@lru_cache(maxsize=8)
+@cached(8)
 def data_juicer_parameters(permutations: int) -> Permutations:
     """Data-Juicer's permutations, drawn alternately from numpy's RandomState(42).
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from refinery.common.cached import cached
 from refinery.kernels.core.arrow import Texts, of_texts, replaced, texts, texts_at
 from refinery.kernels.core.blocks import (
     BLOCK,
@@ -218,7 +219,7 @@ def _close_up(data, offsets, valid, out, starts, firsts):
 # Rules of each character
 
 
-@lru_cache(maxsize=8)
+@cached(8)
 def _rules(tokenization: str, lowercase: bool, ignored: str | None) -> ShingleRules:
     written = words.tables().code_points >> 2 if lowercase else np.arange(CODE_POINTS, dtype=np.int32)
     known = written >= 0
