@@ -23,8 +23,10 @@ def end_well(command: click.Command) -> None:
     # Objects of imports and compiling live to the end: garbage collection of them took a tenth of a short run.
     gc.set_threshold(100_000)
     keep_memory()
-    # numpy's linear algebra, which nothing here uses, starts threads that wait in a busy loop.
+    # numpy's linear algebra, which nothing here uses, starts threads that wait in a busy loop. While it is imported, numpy
+    # sets the other variable if nobody has, beside threads that may read the environment.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    os.environ.setdefault("OPENBLAS_MAIN_FREE", "1")
     process_guard.ending(_give_up)
     stdout = sys.stdout
     interrupts = watch_interrupts()

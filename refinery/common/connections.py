@@ -33,12 +33,9 @@ _ahead: list[InThread[duckdb.DuckDBPyConnection]] = []  # at most one
 def open_ahead() -> None:
     """Open the database in memory of the next `connect` in a thread, while the caller imports what it needs.
 
-    It takes 20 ms of a processor, most of them without Python's lock. The modules that change the process's environment
-    when they are imported come first: DuckDB reads the environment, and a variable that is set meanwhile can end the
-    process with a segmentation fault.
+    It takes 20 ms of a processor, most of them without Python's lock. DuckDB reads the process's environment: a variable
+    that the caller sets meanwhile can end the process with a segmentation fault.
     """
-    import numpy as np  # noqa: F401
-
     if not _ahead:
         _ahead.append(InThread(partial(_opened, _MEMORY)))
 
