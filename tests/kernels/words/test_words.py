@@ -165,7 +165,9 @@ def repetition(words_: list[str], n: int) -> float:
 def test_room_for_the_longest_text_is_room_for_all():
     """Tables of many n-grams are fuller than those of few."""
     dice, letters = random.Random(7), "abcdefghij"
-    texts = [[dice.choice(letters) + dice.choice(letters) for _ in range(count)] for count in (70_000, 65_000, 65_540, 9)]
+    texts = [
+        [dice.choice(letters) + dice.choice(letters) for _ in range(count)] for count in (70_000, 65_000, 65_540, 9)
+    ]
     found = word_repetition.word_repetition(strings([" ".join(one) for one in texts]), 3)
     assert found.to_pylist() == [repetition(one, 3) for one in texts]
     rooms = [word_repetition.slots_for(count) for count in range(1, 200_000, 999)]
