@@ -233,9 +233,10 @@ def _rules(tokenization: str, lowercase: bool, ignored: str | None) -> ShingleRu
         kinds[_matching(r"\p{P}")] = SEPARATOR
     if ignored:
         kinds[_matching(ignored)] = DROPPED
-    rules = np.full(CODE_POINTS, -1, np.int32)
-    target = written[known]
-    rules[known] = np.where(kinds[target] == SEPARATOR, SPACE, target) << 2 | kinds[target]
+    target = np.maximum(written, 0)
+    kind = kinds[target]
+    rules = np.where(kind == SEPARATOR, np.int32(SPACE), target) << 2 | kind
+    rules[~known] = -1
     ascii_kinds, ascii_bytes = np.zeros(256, np.int64), np.zeros(256, np.uint8)
     ascii_kinds[:128], ascii_bytes[:128] = rules[:128] & 3, rules[:128] >> 2
     firsts = {chr(cp).encode()[0] for cp in np.flatnonzero(~known) if not 0xD800 <= cp < 0xE000}
