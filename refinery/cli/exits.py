@@ -14,12 +14,12 @@ def end_well(command: click.Command) -> None:
     """Run a command line; a failure ends it with one message and its exit code, without a traceback."""
     from refinery.cli.interrupts import watch_interrupts
     from refinery.common.paths import shorter
-    from refinery.common.process_memory import keep_memory, spare_beginning
+    from refinery.common.process_memory import defer_collection, keep_memory
     from refinery.common.redaction import hide
     from refinery.errors import RefineryError
     from refinery.workers import process_guard
 
-    spare_beginning()
+    defer_collection()
     keep_memory()
     # numpy's linear algebra, which nothing here uses, starts threads that wait in a busy loop. While it is imported, numpy
     # sets the other variable if nobody has, beside threads that may read the environment.

@@ -366,7 +366,7 @@ def _begin_run() -> None:
 
 def _open_database() -> None:
     """Begin to open DuckDB, when the process's environment is as it will stay; see `open_ahead`."""
-    from refinery import kernels  # noqa: F401  a variable for numba
+    from refinery import kernels  # noqa: F401  sets a variable that numba reads
     from refinery.common.connections import open_ahead
 
     open_ahead()

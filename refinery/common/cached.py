@@ -1,4 +1,4 @@
-"""A cache for threads: a function runs once for the same arguments, however many threads ask for it at a time."""
+"""A cache for threads: a function runs once for the same arguments, even if several threads call it at once."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ Result = TypeVar("Result")
 def cached(most: int) -> Callable[[Callable[Arguments, Result]], Callable[Arguments, Result]]:
     """Keep the results of the last `most` different arguments, which must be hashable.
 
-    For functions that every worker calls when it begins: with `lru_cache`, each thread computes the result, and all wait
-    for each other.
+    For functions that every worker calls when it starts: with `lru_cache` alone, each thread would compute the result.
     """
 
     def decorate(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:

@@ -1,4 +1,4 @@
-"""Memory of this process: what the C library keeps of it, and when Python looks for garbage in it."""
+"""Memory of this process: what the C library keeps of it, and when Python collects garbage."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from contextlib import suppress
 # Options of malloc.h: return memory above 1 GB only, request 64 MB at once, map blocks from 32 MB on.
 _MALLOPT = {-1: 1 << 30, -2: 64 << 20, -3: 32 << 20}
 
-# New objects after which Python looks for garbage among them: while a command begins, and while it works.
-_BEGINNING, _WORKING = 1_000_000, 100_000
+# Thresholds of Python's garbage collection, in new objects: while a command starts, and while stages run.
+_DEFERRED, _STARTED = 1_000_000, 100_000
 
 
-def spare_beginning() -> None:
-    """Look for no garbage while a command begins, whose objects live to the end: that took 30 ms of a run."""
-    gc.set_threshold(_BEGINNING)
+def defer_collection() -> None:
+    """Collect no garbage while a command starts: its objects live to the end, and searching them took 30 ms of a run."""
+    gc.set_threshold(_DEFERRED)
 
 
-def begin_work() -> None:
-    """Look for garbage among objects that are made from now on, in a process that has called `spare_beginning`."""
-    if gc.get_threshold()[0] == _BEGINNING:
+def start_collection() -> None:
+    """Collect garbage among the objects made from now on. No effect in a process that has not deferred collection."""
+    if gc.get_threshold()[0] == _DEFERRED:
         gc.freeze()
-        gc.set_threshold(_WORKING)
+        gc.set_threshold(_STARTED)
 
 
 def keep_memory() -> None:

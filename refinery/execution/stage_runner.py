@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from refinery.common.process_memory import begin_work
+from refinery.common.process_memory import start_collection
 from refinery.execution.backend import Backend
 from refinery.execution.export_sink import ExportSink, NoExport
 from refinery.execution.quarantine_limit import QuarantineLimit
@@ -68,7 +68,7 @@ class StageRunner:
         self._pools = ExitStack()
 
     def __enter__(self) -> StageRunner:
-        begin_work()
+        start_collection()
         self.backend.open()
         self._pools.enter_context(relayed())
         return self

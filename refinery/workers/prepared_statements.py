@@ -3,7 +3,7 @@
 To parse, bind and optimise the statement of a dozen steps takes 20 ms of a processor, a tenth of what it takes to run it
 over a batch. DuckDB plans a prepared statement anew at every EXECUTE if it reads a table or view of a catalog, and a
 registered object is a view. So `batch` is no name in a catalog: each statement defines it, over a source in the
-connection's registry of Python objects.
+connection's registry of Python objects. A statement that also reads files is planned anew for every batch.
 """
 
 from __future__ import annotations

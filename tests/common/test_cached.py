@@ -1,4 +1,4 @@
-"""A function that several threads call at a time, and that runs once."""
+"""A function that several threads call at once runs once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from refinery.common.cached import cached
 
 
-def test_threads_that_ask_at_a_time_get_one_result() -> None:
+def test_threads_that_call_at_once_get_one_result() -> None:
     began, calls = threading.Barrier(4), list[int]()
 
     @cached(2)

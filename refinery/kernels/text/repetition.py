@@ -211,11 +211,11 @@ def _share(frequencies, different, again, taken, covered):
 def _count(grams, table, first, again, repeated):
     """Count n-grams: different ones, recurring ones, and those that recur more than once.
 
-    `repeated` is filled with the first positions of the last. again[j]: number of recurrences of the n-gram whose first
-    position is j. table: open addressing, 1 + the first
-    position of an n-gram, 0 for a free slot. first[j]: first position of the n-gram at j. A repeated passage is many
-    repeated n-grams in a row: after a match at p, the next n-gram is compared with the one at p + 1, which is in the
-    cache, before the table is searched.
+    The first positions of the n-grams that recur more than once are written to `repeated`. again[j]: number of
+    recurrences of the n-gram whose first position is j. table: open addressing, 1 + the first position of an n-gram, 0
+    for a free slot. first[j]: first position of the n-gram at j. A repeated passage is many repeated n-grams in a row:
+    after a match at p, the next n-gram is compared with the one at p + 1, which is in the cache, before the table is
+    searched.
     """
     bits = table_bits(SLOTS_PER_GRAM * len(grams))
     shift, mask = np.uint64(64 - bits), np.uint64((1 << bits) - 1)

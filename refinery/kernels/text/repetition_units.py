@@ -82,10 +82,10 @@ def table_bits(slots):
 def count_units(units, length, n, table, first, again, repeated):
     """Count n-grams: different ones, recurring ones, and those that recur more than once.
 
-    `repeated` is filled with the first positions of the last. again[j]: number of recurrences of the n-gram whose first
-    position is j. table: open addressing, 1 + the first
-    position of an n-gram, 0 for a free slot. first[j]: first position of the n-gram at j. A repeated passage is many
-    repeated n-grams in a row, of which only the next character is compared.
+    The first positions of the n-grams that recur more than once are written to `repeated`. again[j]: number of
+    recurrences of the n-gram whose first position is j. table: open addressing, 1 + the first position of an n-gram, 0
+    for a free slot. first[j]: first position of the n-gram at j. A repeated passage is many repeated n-grams in a row,
+    of which only the next character is compared.
     """
     grams, last = np.uint64(length - n + 1), np.uint64(n - 1)
     ahead, keep = max(n - 8, 0), low_bits(8 * min(n, 8))
