@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import sys
@@ -19,12 +20,16 @@ Call = Callable[..., tuple[int, str, str]]
 
 
 def exit_code(patch: pytest.MonkeyPatch, *arguments: str | Path) -> int:
-    """Run `refinery` with arguments, as its script does."""
+    """Run `refinery` with arguments, as its script does. Garbage collection of this process is as before afterwards."""
     patch.setattr(sys, "argv", ["refinery", *map(str, arguments)])
+    collection = gc.get_threshold()
     try:
         main()
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
+    finally:
+        gc.unfreeze()
+        gc.set_threshold(*collection)
     return 0
 
 
