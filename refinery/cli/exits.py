@@ -9,6 +9,13 @@ from typing import Any
 
 import click
 
+# Variables that libraries read. They are set before threads start: C code reads the environment without a lock.
+_ENVIRONMENT = {
+    "OPENBLAS_NUM_THREADS": "1",  # numpy's linear algebra starts threads that wait in a busy loop; nothing here uses it
+    "OPENBLAS_MAIN_FREE": "1",  # numpy sets it while it is imported, if nobody has
+    "TOKENIZERS_PARALLELISM": "false",  # workers share the processors already
+}
+
 
 def end_well(command: click.Command) -> None:
     """Run a command line; a failure ends it with one message and its exit code, without a traceback."""
@@ -21,10 +28,8 @@ def end_well(command: click.Command) -> None:
 
     defer_collection()
     keep_memory()
-    # numpy's linear algebra, which nothing here uses, starts threads that wait in a busy loop. While it is imported, numpy
-    # sets the other variable if nobody has, beside threads that may read the environment.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    os.environ.setdefault("OPENBLAS_MAIN_FREE", "1")
+    for name, value in _ENVIRONMENT.items():
+        os.environ.setdefault(name, value)
     process_guard.ending(_give_up)
     stdout = sys.stdout
     interrupts = watch_interrupts()

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.tiny_models import model_folder
+
 # Python threads that run no C code beside others.
 CODE = """
 import sys, threading
@@ -42,3 +44,12 @@ def test_commands_change_no_variable_beside_threads() -> None:
         recipe.write("  - document_minhash_deduplicator:\n")
     assert not changes("check", "recipe.yaml")
     assert not changes("run", "recipe.yaml", "--np", "2", "--workers", "processes")
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_model_of_embeddings_changes_no_variable() -> None:
+    pytest.importorskip("model2vec")
+    model_folder(Path("tiny"), {"short": (1, 0)})
+    with Path("recipe.yaml").open("a", encoding="utf-8") as recipe:
+        recipe.write("  - embedding_mapper:\n      model: tiny\n")
+    assert not changes("run", "recipe.yaml", "--np", "2")

@@ -147,7 +147,7 @@ def _model(
     model: str, state: tuple[Any, ...], device: str, max_tokens: int | None, normalize: bool
 ) -> Callable[[Sequence[str]], np.ndarray]:
     """A function from texts to embeddings, float32 of shape (texts, numbers)."""
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # workers share the processors already
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # as the command line does
     folder = str(Path(model).expanduser())
     load = _of_model2vec if package_of(model) == "model2vec" else _of_transformers
     encode, lock = load(folder, device, max_tokens, normalize), threading.Lock()
