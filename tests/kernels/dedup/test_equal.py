@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from typing import Any
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from refinery.kernels.dedup.equal import equal_pairs
+from refinery.dedup.clusters import explained
+from refinery.dedup.matchers.model import Pairs
+from refinery.kernels.dedup.equal import equal_pairs, new_pairs
 from tests.examples import share_of
 
 # Zero, neighbours, both ends of the range, and values whose lower halves are equal.
@@ -24,8 +27,10 @@ def expected(samples: dict[int, int]) -> set[tuple[int, int]]:
 
 
 def found(samples: dict[int, int]) -> set[tuple[int, int]]:
-    row, via = equal_pairs(np.array(list(samples), np.int64), np.array(list(samples.values()), np.uint64))
-    pairs = list(zip(row.tolist(), via.tolist(), strict=True))
+    rows = np.array(list(samples), np.int64)
+    place, via = equal_pairs(rows, np.array(list(samples.values()), np.uint64))
+    assert (np.diff(place) > 0).all()
+    pairs = list(zip(rows[place].tolist(), via.tolist(), strict=True))
     assert len(set(pairs)) == len(pairs)
     return set(pairs)
 
@@ -41,3 +46,29 @@ def test_many_samples_in_any_order() -> None:
     for different in (1, 50, 20_000):
         samples = dict(zip(rng.permutation(20_000).tolist(), rng.integers(0, different, 20_000).tolist(), strict=True))
         assert found(samples) == expected(samples)
+
+
+@settings(max_examples=share_of(200))
+@given(
+    st.lists(ROWS, unique=True, max_size=12), st.integers(1, 4), st.integers(1, 6), st.randoms(use_true_random=False)
+)
+def test_pairs_of_the_column_before_explain_nothing_more(rows: list[int], most: int, columns: int, chance: Any) -> None:
+    numbers, known = np.array(rows, np.int64), np.array(rows, np.int64)
+    every, new = [], []
+    for how in range(columns):
+        values = np.array([chance.randrange(most) for _ in rows], np.uint64)
+        place, via = equal_pairs(numbers, values)
+        every.append((numbers[place], via))
+        new.append(new_pairs(place, via, numbers, known))
+        before = set(zip(*map(np.ndarray.tolist, every[how - 1]), strict=True)) if how else set()
+        assert not before & set(zip(*map(np.ndarray.tolist, new[how]), strict=True))
+    for with_all, with_new in zip(_explained(every), _explained(new), strict=True):
+        np.testing.assert_array_equal(with_all, with_new)
+
+
+def _explained(found: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, ...]:
+    """The components of pairs, and the match that explains each sample."""
+    return explained(
+        Pairs(row, via, np.full(len(row), how, np.int32), np.full(len(row), np.nan))
+        for how, (row, via) in enumerate(found)
+    )
