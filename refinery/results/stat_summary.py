@@ -37,7 +37,7 @@ def summarise(db: Database, programs: Sequence[Program], summary: StatSummary) -
     db.run(empty_summary())
     plan = SummaryPlan.of(programs, summary)
     # Rows are written in the background: a histogram may have many, and the next group is summed up meanwhile.
-    with db.con.cursor() as other, ThreadPoolExecutor(1) as beside:
+    with db.cursor() as other, ThreadPoolExecutor(1) as beside:
         written, samples = [], db.count("SELECT count(*) FROM facts") if plan.groups else 0
         for group in plan.groups:
             made = plan.rows_of(group, _chosen(db, plan, group))
