@@ -47,6 +47,11 @@ def _opened_ahead(database: str) -> duckdb.DuckDBPyConnection | None:
         return None
 
 
+def file_name(database: str | os.PathLike[str]) -> str:
+    """The name of a database file for DuckDB: absolute, since it takes letters before a colon for an extension's name."""
+    return os.path.abspath(database)
+
+
 def _opened(database: str) -> duckdb.DuckDBPyConnection:
     import duckdb
 

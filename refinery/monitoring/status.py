@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from refinery.common.connections import file_name
 from refinery.monitoring import state
 from refinery.storage.run_folder import RunDir
 
@@ -36,7 +37,7 @@ def _kept(run_dir: RunDir) -> int:
 def _finished(run_dir: RunDir) -> dict[str, Any]:
     import duckdb
 
-    with duckdb.connect(str(run_dir.database), read_only=True) as con:
+    with duckdb.connect(file_name(run_dir.database), read_only=True) as con:
         [row] = con.execute(_RUN).fetchall()
         names = ("project_name", "seconds", "rows", "kept", "removed", "quarantined", "bytes", "peak_memory", "began")
         found = dict(zip(names, row, strict=True))

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from refinery.common.connections import connect
+from refinery.common.connections import connect, file_name
 from refinery.common.lazy import duckdb
 from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.templates import ident, lit
@@ -89,7 +89,7 @@ class Database:
         temporary = spill or str(self._aside.parent)
         self.con = connect([self._aside.parent, *folders], self._threads, self._memory, temporary)
         self.run("SET fsync_mode = 'NONE'")  # nobody reads an unfinished file; `publish` brings it to the disk whole
-        self.run(f"ATTACH {lit(str(self._aside))} AS {_NAME} (ROW_GROUP_SIZE {_GROUP})")
+        self.run(f"ATTACH {lit(file_name(self._aside))} AS {_NAME} (ROW_GROUP_SIZE {_GROUP})")
         self.run(f"USE {_NAME}")
 
     def __enter__(self) -> Database:

@@ -6,7 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
-from refinery.common.connections import connect
+from refinery.common.connections import connect, file_name
 from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.templates import ident
 from refinery.errors import DataError, OutputError
@@ -88,7 +88,7 @@ def _write(database: Path, target: Path) -> None:
 def _fill(database: Path, parts: list[tuple[str, int]]) -> None:
     """Turn the views over parts into tables."""
     folders = {path.partition("/table=")[0] for path, _ in parts}
-    with connect([database.parent, *folders], _THREADS, _MEMORY, None, str(database)) as con:
+    with connect([database.parent, *folders], _THREADS, _MEMORY, None, file_name(database)) as con:
         reach(con, parts)
         for (name,) in con.execute(_VIEWS).fetchall():
             con.execute(f"CREATE TABLE _rows AS SELECT * FROM {ident(name)}").fetchall()

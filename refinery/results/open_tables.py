@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from refinery.common.connections import file_name
 from refinery.common.lazy import duckdb
 from refinery.compiler.templates import lit
 from refinery.errors import DataError
@@ -60,7 +61,7 @@ def reach(con: duckdb.DuckDBPyConnection, parts: Sequence[tuple[str, int]]) -> N
 
 
 def _connected(database: Path) -> duckdb.DuckDBPyConnection:
-    return duckdb.connect(str(database), read_only=True)
+    return duckdb.connect(file_name(database), read_only=True)
 
 
 def _root(parts: Sequence[tuple[str, int]]) -> Path:
@@ -88,7 +89,7 @@ def _size(path: str) -> int:
 def _point(database: Path, old: str, new: str) -> None:
     """Change the views of a database, and its list of parts, to another folder. Raises DataError if it is read-only."""
     try:
-        with duckdb.connect(str(database)) as con:
+        with duckdb.connect(file_name(database)) as con:
             con.execute("BEGIN").fetchall()
             for _, sql in con.execute(_VIEWS).fetchall():
                 changed = sql.replace(lit(f"{old}/")[1:-1], lit(f"{new}/")[1:-1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from refinery.common.connections import file_name
 from refinery.common.lazy import duckdb
 from refinery.storage.store import Store
 
@@ -20,7 +21,7 @@ def folder_of(database: Path) -> str | None:
     if not database.is_file():
         return ""
     try:
-        with duckdb.connect(str(database), read_only=True) as con:
+        with duckdb.connect(file_name(database), read_only=True) as con:
             found = con.execute("SELECT path FROM table_parts LIMIT 1").fetchall()
     except duckdb.CatalogException:  # a run of an earlier version
         return ""

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from refinery.common.connections import file_name
 from refinery.common.lazy import duckdb
 from refinery.compiler.model import Stat
 from refinery.errors import OutputError
@@ -146,7 +147,7 @@ def own_database(path: Path, belongings: OwnedFiles) -> Path | None:
     if belongings.has(path) or not path.is_file():
         return path
     try:
-        with duckdb.connect(str(path), read_only=True) as con:
+        with duckdb.connect(file_name(path), read_only=True) as con:
             con.execute("SELECT run_id, fingerprint FROM runs LIMIT 0").fetchall()
     except duckdb.Error:
         return None

@@ -43,6 +43,26 @@ def test_waterfall(call: Call) -> None:
     assert "\x1b" not in done.out
 
 
+def test_a_folder_with_a_colon_in_its_name(call: Call) -> None:
+    """DuckDB takes letters before a colon for the name of an extension that opens the file."""
+    for folder, at_least in (("ab:1", 6), ("ab:2", 1)):
+        path = f"{folder}/docs.jsonl"
+        done = call(
+            "run", "recipe.yaml", "--export_path", path, "--set", f"process.text_length_filter.min_len={at_least}"
+        )
+        assert (done.code, done.err) == (0, "")
+    asked = [
+        ("why", "1", "--run", "ab:1"),
+        ("status", "ab:1"),
+        ("diff", "ab:1", "ab:2"),
+        ("tables", "ab:1", "--materialise"),
+    ]
+    changed = ("refilter", "ab:1", "--set", "process.text_length_filter.min_len=30")
+    for arguments in (*asked, changed, ("report", "ab:1-refiltered")):
+        done = call(*arguments)
+        assert done.code == 0, done.err
+
+
 def test_step_without_effect_is_noted(call: Call) -> None:
     done = call("run", "recipe.yaml", "--set", "process.text_length_filter.min_len=1")
     assert "note: no sample was changed or removed by step 2 text_length_filter" in done.lines

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from refinery.common.connections import file_name
 from refinery.common.lazy import duckdb
 from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.templates import ident, lit, template
@@ -110,7 +111,7 @@ def compare(folder_a: Path, folder_b: Path, limit: int = 10) -> Difference:
         con.execute("SET threads = 1").fetchall()  # sums of floating-point numbers depend on their order
         for name, stored in (("a", a), ("b", b)):
             reach(con, parts_of(stored.con))
-            con.execute(f"ATTACH {lit(str(stored.run_dir.database))} AS {name} (READ_ONLY)").fetchall()
+            con.execute(f"ATTACH {lit(file_name(stored.run_dir.database))} AS {name} (READ_ONLY)").fetchall()
         return _compared(con, a, b, limit)
 
 
