@@ -11,7 +11,6 @@ import click
 
 # Variables that libraries read. They are set before threads start: C code reads the environment without a lock.
 _ENVIRONMENT = {
-    "NUMPY_MADVISE_HUGEPAGE": "0",  # pages of 2 MB are cleared whole for every large array, which takes up to 0.07 of a run
     "OPENBLAS_NUM_THREADS": "1",  # numpy's linear algebra starts threads that wait in a busy loop; nothing here uses it
     "OPENBLAS_MAIN_FREE": "1",  # numpy sets it while it is imported, if nobody has
     "TOKENIZERS_PARALLELISM": "false",  # workers share the processors already
