@@ -48,8 +48,12 @@ def _opened_ahead(database: str) -> duckdb.DuckDBPyConnection | None:
 
 
 def file_name(database: str | os.PathLike[str]) -> str:
-    """The name of a database file for DuckDB: absolute, since it takes letters before a colon for an extension's name."""
-    return os.path.abspath(database)
+    """The name of a database file for DuckDB: absolute, since it takes letters before a colon for an extension's name.
+
+    Links to folders are resolved: for DuckDB, `link/..` is the folder that has the link, not the parent of its target.
+    """
+    folder, name = os.path.split(database)
+    return os.path.join(os.path.realpath(folder), name)
 
 
 def _opened(database: str) -> duckdb.DuckDBPyConnection:

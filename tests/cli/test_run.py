@@ -63,6 +63,21 @@ def test_a_folder_with_a_colon_in_its_name(call: Call) -> None:
         assert done.code == 0, done.err
 
 
+def test_a_run_behind_a_link_and_its_parent(call: Call, folder: Path) -> None:
+    """`link/..` is the parent of the link's target, not the folder that has the link."""
+    (folder / "real" / "deep").mkdir(parents=True)
+    (folder / "link").symlink_to("real/deep")
+    for path, at_least in (("out/docs.jsonl", "6"), ("real/out/docs.jsonl", "30")):
+        setting = f"process.text_length_filter.min_len={at_least}"
+        assert call("run", "recipe.yaml", "--export_path", path, "--set", setting).code == 0
+    assert "bound 30" in call("why", "4", "--run", "link/../out").out
+    assert "bound 30" not in call("why", "4", "--run", "out").out
+    setting = "process.text_length_filter.min_len=40"
+    done = call("run", "recipe.yaml", "--export_path", "link/../new/docs.jsonl", "--set", setting)
+    assert done.code == 0, done.err
+    assert (folder / "real" / "new" / "refinery.duckdb").is_file() and not (folder / "new").exists()
+
+
 def test_step_without_effect_is_noted(call: Call) -> None:
     done = call("run", "recipe.yaml", "--set", "process.text_length_filter.min_len=1")
     assert "note: no sample was changed or removed by step 2 text_length_filter" in done.lines
