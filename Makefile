@@ -43,11 +43,16 @@ setup: $(VENV)/ready  ## Create the virtual environment
 demo: $(VENV)/core  ## Run a real recipe on the bundled documents and show what happened to them
 	$(BIN)/refinery run recipes/web_sample.yaml --show
 
+PYTEST := -q -n auto --maxprocesses 8 --dist loadfile
+# Recorded results of the peers: all tests use those in tests/conformance/own; then a larger set, where it is at hand.
+CONFORMANCE := $(or $(REFINERY_CONFORMANCE),$(wildcard ../shared/conformance))
+
 # Sources are compiled first: tests start hundreds of processes, and where Python may not write bytecode each would compile them.
 test: $(VENV)/ready lint  ## Run every check and test
 	$(BIN)/python -m compileall -q refinery udfs
 	$(BIN)/python -m refinery.kernels.build
-	$(BIN)/python -m pytest -q -n auto --maxprocesses 8 --dist loadfile
+	env -u REFINERY_CONFORMANCE $(BIN)/python -m pytest $(PYTEST)
+	$(if $(CONFORMANCE),REFINERY_CONFORMANCE=$(abspath $(CONFORMANCE)) $(BIN)/python -m pytest $(PYTEST) -m 'recorded and not long')
 
 SECONDS ?= 3600
 soak: $(VENV)/ready  ## Hold resumed runs against fresh ones for an hour (SECONDS=); run the tests marked long, and all random examples

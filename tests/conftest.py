@@ -10,22 +10,32 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.recorded_results import VARIABLE, missing_parts, recorded_results
+
 # How long an example takes says more of the machine than of the code.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
 
 ROOT = Path(__file__).parent.parent
-RECORDED = Path(os.environ.get("REFINERY_CONFORMANCE", ROOT.parent / "shared" / "conformance"))
+RECORDED = recorded_results()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """In CI the recorded results must be there: a run without them would prove nothing. Models of this machine do not count."""
+    """Recorded results that are named must be there: a run without them proves nothing. Models of this machine do not count."""
     os.environ |= dict.fromkeys(("DATA_JUICER_CACHE_HOME", "HF_HUB_CACHE"), "/nonexistent")
     os.environ.pop("REFINERY_ASSETS", None)
-    missing = [name for name in ("data_juicer", "datatrove", "hub_recipes") if not (RECORDED / name).is_dir()]
-    if os.environ.get("CI") == "true" and missing:
-        found = f"no recorded results at {RECORDED} ({', '.join(missing)} missing)"
-        raise pytest.UsageError(f"{found}; set REFINERY_CONFORMANCE to their folder")
+    missing = missing_parts(RECORDED)
+    if missing:
+        cure = f"Correct {VARIABLE}, or unset it: then the recorded results of this project's own texts are used"
+        raise pytest.UsageError(f"no recorded results at {RECORDED} ({', '.join(missing)} missing). {cure}")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that compare with recorded results have the marker `recorded`."""
+    for item in items:
+        module = getattr(item, "module", None)
+        if "recorded" in getattr(item, "fixturenames", ()) or getattr(module, "RECORDED", None) == RECORDED:
+            item.add_marker("recorded")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -36,14 +46,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from tests.distribution import ClusterOnce
 
     return ClusterOnce(config, log)
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say loudly that conformance was not tested."""
-    if not (RECORDED / "data_juicer").is_dir():
-        terminalreporter.write_sep(
-            "!", f"NOT TESTED: equality with the peers, for want of {RECORDED}", red=True, bold=True
-        )
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +59,5 @@ def server() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def recorded() -> Path:
-    """Folder of the peers' recorded results; tests that need it are skipped where it is absent."""
-    if not (RECORDED / "data_juicer").is_dir():
-        pytest.skip(f"no recorded results at {RECORDED}")
+    """Folder of the peers' recorded results."""
     return RECORDED

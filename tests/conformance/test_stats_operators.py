@@ -80,7 +80,7 @@ def test_values_of_every_document(mode: str, datatrove: Path, tmp_path: Path) ->
     blocks = json.loads((datatrove / "stats" / "params.json").read_bytes())["blocks"]
     steps = [(OPERATORS[block["class"]], block["kwargs"]) for block in blocks]
     found = measured(documents, tmp_path, *({name: parameters(name, kwargs, mode)} for name, kwargs in steps))
-    assert len(found) == len(expected) == 415
+    assert len(found) == len(expected) == len(documents) > 100
     for id, values in found.items():
         assert set(values) == set(expected[id])
         same(values, expected[id])

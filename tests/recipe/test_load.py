@@ -35,7 +35,8 @@ def text_of(name: str) -> str:
     return (FILES / name).read_text(encoding="utf-8")
 
 
-def test_there_are_35_public_recipes(recorded: Path) -> None:
+@pytest.mark.skipif(not HUB, reason="the public recipes are not at hand")
+def test_there_are_35_public_recipes() -> None:
     assert len(HUB) == 35 and set(HUB) > REMOTE
 
 
