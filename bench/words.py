@@ -5,7 +5,7 @@
 
 Runs word_stats, sentence_stats and words_contamination_stats with both on the same rows, and prints for each statistic
 both means, the mean absolute difference, Pearson's correlation, and the number of texts that differ. Needs
-refinery[spacy].
+the extra spacy.
 """
 
 from __future__ import annotations

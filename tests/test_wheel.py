@@ -72,7 +72,7 @@ def wheel(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         str(checkout),
     ]
     subprocess.run(command, check=True)
-    (found,) = folder.glob("refinery-*.whl")
+    (found,) = folder.glob("corpus_refinery-*.whl")
     return found
 
 
@@ -105,7 +105,7 @@ def test_wheel_with_machine_code_compiles_nothing(checkout: Path, tmp_path: Path
     """The first run from a wheel that brings machine code: no kernel is compiled, and numba is not imported."""
     command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path), str(checkout)]
     subprocess.run(command, env={**os.environ, "REFINERY_KERNELS": "generic"}, check=True, capture_output=True)
-    (found,) = tmp_path.glob("refinery-*.whl")
+    (found,) = tmp_path.glob("corpus_refinery-*.whl")
     assert not found.name.endswith("-any.whl")
     with zipfile.ZipFile(found) as archive:
         archive.extractall(tmp_path / "site")

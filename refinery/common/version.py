@@ -3,7 +3,7 @@
 import time
 from pathlib import Path
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 PACKAGE = Path(__file__).parent.parent
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from refinery.common.extras import install_command
 from refinery.common.fields import keys_of
 from refinery.compiler.model import Schema
 from refinery.compiler.stages import cut_at_barriers
@@ -180,5 +181,5 @@ def _require_package(recipe: Recipe) -> None:
     package = EXECUTORS[recipe.executor_type].package
     if package is not None and find_spec(package) is None:
         what = f"executor_type: {recipe.executor_type} needs the Python package {package}"
-        cure = f"Install it: pip install 'refinery[{package}]'"
+        cure = f"Install it: {install_command(package)}"
         raise RecipeError([Problem(recipe.place_of("executor_type"), what, cure)])

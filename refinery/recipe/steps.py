@@ -7,6 +7,7 @@ from collections.abc import Sequence as AnySequence
 from importlib.util import find_spec
 from typing import Any
 
+from refinery.common.extras import install_command
 from refinery.errors import RefineryError, suggestion
 from refinery.operators.bounds import KeptRange, kept_range
 from refinery.operators.resources import RESOURCE_ALIASES, RESOURCE_PARAMS, problem_with, without_effect
@@ -245,7 +246,7 @@ class _Reader:
             self._check_bounds(operator.name, low, high, params, given)
         for module, extra in getattr(operator, "needs", {}).items():
             if find_spec(module.partition(".")[0]) is None:
-                hint = f"Install it: pip install 'refinery[{extra}]'"
+                hint = f"Install it: {install_command(extra)}"
                 self.problems.add(place, f"{operator.name} needs the Python package {module}", hint)
                 return
         for sentence in operator.check(params):

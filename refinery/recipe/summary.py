@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 from typing import Any
 
+from refinery.common.extras import install_command
 from refinery.common.redaction import has_credentials
 from refinery.errors import suggestion
 from refinery.recipe.key import RecipeKey
@@ -87,7 +88,7 @@ def _check(summary: StatSummary, node: Mapping, problems: Problems) -> None:
     hosts = [group for group in summary.groups if group in ("fqdn", "suffix")]
     if hosts and importlib.util.find_spec("tldextract") is None:
         what = f"stat_summary.groups {' and '.join(hosts)} need the Python package tldextract"
-        problems.add(place("groups"), what, "Run pip install 'refinery[urls]'.")
+        problems.add(place("groups"), what, f"Run {install_command('urls')}.")
     for name in ("url_key", "tokens_key", "export"):
         if getattr(summary, name) == "":
             problems.add(place(name), f"stat_summary.{name} is empty")

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
+from refinery.common.extras import install_command
 from refinery.common.redaction import hide
 from refinery.errors import DataError, OutputError, RefineryError
 from refinery.storage.urls import scheme_of
@@ -25,13 +26,14 @@ def filesystem(url: str, options: dict[str, Any] | None = None) -> tuple[Any, st
     try:
         import fsspec
     except ImportError:
-        cure = "pip install 'refinery[remote]'"
-        raise DataError(f"{url}: {scheme}:// needs fsspec, which the extra brings: {cure}") from None
+        raise DataError(
+            f"{url}: {scheme}:// needs fsspec, which is not installed: {install_command('remote')}"
+        ) from None
     try:
         fs, path = fsspec.url_to_fs(url, **(options or {}))
     except ImportError as error:
         raise DataError(
-            f"{url}: there is no driver for {scheme}:// ({said(error)}). pip install 'refinery[remote]' brings that of s3://"
+            f"{url}: there is no driver for {scheme}:// ({said(error)}). {install_command('remote')} brings that of s3://"
         ) from None
     except ValueError as error:
         raise DataError(f"{url}: {said(error)}") from None

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from refinery.common.extras import install_command
 from refinery.common.paths import absolute
 from refinery.errors import OperatorError
 from refinery.io.writers.write import writing
@@ -18,7 +19,7 @@ from refinery.tracer.records import Sample, TraceSelection, line, of_filter, of_
 try:
     import ray
 except ImportError as error:
-    raise OperatorError("RayTracer needs Ray, which the extra brings: pip install 'refinery[ray]'") from error
+    raise OperatorError(f"RayTracer needs Ray, which is not installed: {install_command('ray')}") from error
 
 
 class Collector:

@@ -9,7 +9,7 @@ import pytest
 from refinery.common.packages import installed_version
 
 
-@pytest.mark.parametrize("name", ["duckdb", "jinja2", "pyyaml", "PyYAML", "numpy", "refinery", "ftfy"])
+@pytest.mark.parametrize("name", ["duckdb", "jinja2", "pyyaml", "PyYAML", "numpy", "click", "ftfy"])
 def test_a_version_is_that_of_the_standard_library(name: str) -> None:
     assert installed_version(name) == importlib.metadata.version(name)
 

@@ -353,8 +353,7 @@ def test_an_operators_own_checks_and_needs_are_reported() -> None:
         loads("dataset_path: a\nprocess:\n  - checked_filter\n  - needing_mapper\n", library=library)
     assert str(error.value).splitlines() == [
         "recipe.yaml:3: checked_filter: no word list in False; name a folder",
-        "recipe.yaml:4: needing_mapper needs the Python package wibble.models. "
-        "Install it: pip install 'refinery[wibble]'",
+        "recipe.yaml:4: needing_mapper needs the Python package wibble.models. Install it: pip install 'wibble'",
     ]
 
 

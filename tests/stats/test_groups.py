@@ -225,7 +225,10 @@ def test_what_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         importlib.util, "find_spec", lambda name, *rest: None if name == "tldextract" else found(name, *rest)
     )
     said = refused(tmp_path, groups=["suffix"])
-    assert "stat_summary.groups suffix need the Python package tldextract. Run pip install 'refinery[urls]'" in said
+    assert (
+        "stat_summary.groups suffix need the Python package tldextract. Run pip install 'tldextract>=5' (extra urls of corpus-refinery)"
+        in said
+    )
 
 
 def test_no_address_at_all_is_reported(tmp_path: Path) -> None:

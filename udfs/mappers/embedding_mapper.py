@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from refinery.common.extras import install_command
 from refinery.kernels.core.file_state import state_of
 
 OPERATOR = {
@@ -104,7 +105,7 @@ def check(params: Mapping[str, Any]) -> list[str]:
         return [f"model {model} cannot be used ({error}): give a folder of model2vec or sentence-transformers"]
     if importlib.util.find_spec(package) is None:
         extra = "embeddings" if package == "model2vec" else "transformers"
-        return [f"model {model} needs the Python package {package}: pip install 'refinery[{extra}]'"]
+        return [f"model {model} needs the Python package {package}: {install_command(extra)}"]
     if package == "model2vec" and params["device"] == "cuda":
         return [f"model {model} of model2vec runs on processors: leave device out"]
     return []

@@ -11,6 +11,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any
 
+from refinery.common.extras import install_command
 from refinery.common.lazy_dataclass import dataclass
 from refinery.errors import OperatorError
 from refinery.execution.ray.cleaner import cleaned_after
@@ -120,8 +121,7 @@ def _imported() -> Any:
     try:
         import ray
     except ImportError:
-        cure = "pip install 'refinery[ray]'"
-        raise OperatorError(f"executor_type: ray needs Ray, which the extra brings: {cure}") from None
+        raise OperatorError(f"executor_type: ray needs Ray, which is not installed: {install_command('ray')}") from None
     return ray
 
 

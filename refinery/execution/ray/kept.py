@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from refinery.common.extras import install_command
 from refinery.errors import OperatorError
 from refinery.execution.ray import results
 from refinery.execution.ray.tasks import answered
@@ -22,7 +23,7 @@ def dataset_of(kept: KeptSamples) -> Any:
         import ray
         import ray.data
     except ImportError:
-        raise OperatorError("to_ray needs Ray, which the extra brings: pip install 'refinery[ray]'") from None
+        raise OperatorError(f"to_ray needs Ray, which is not installed: {install_command('ray')}") from None
 
     shards = [to_json(shard) for shard in kept.shards]
     if kept.lines:

@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 import regex
 
+from refinery.common.extras import install_command
 from refinery.kernels.core.arrow import texts
 from refinery.kernels.core.jit import entry, kernel
 from refinery.kernels.dedup.line_units import key_of, lists
@@ -313,7 +314,7 @@ def problems(sentences: str, language: str) -> list[str]:
         _spacy(language)
     except ImportError as error:
         needed = "spaCy" if error.name == "spacy" else f"a package that spaCy needs for {language!r} ({error})"
-        return [f"sentences: spacy needs {needed}; pip install 'refinery[spacy]', or use sentences: fast"]
+        return [f"sentences: spacy needs {needed}; {install_command('spacy')}, or use sentences: fast"]
     return []
 
 

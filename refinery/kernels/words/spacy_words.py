@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from refinery.common.extras import install_command
 from refinery.errors import did_you_mean
 from refinery.kernels.core.arrow import structs
 from refinery.kernels.text.piece_stats import lists
@@ -60,7 +61,7 @@ def problems(words: str, language: str, parameter: str = "words") -> list[str]:
     missing = [name for name in ("spacy", *(["jieba"] if code == "zh" else [])) if find_spec(name) is None]
     if missing:
         return [
-            f"{parameter}: spacy needs the package {missing[0]}: pip install 'refinery[spacy]', or take {parameter}: fast"
+            f"{parameter}: spacy needs the package {missing[0]}: {install_command('spacy')}, or take {parameter}: fast"
         ]
     return []
 

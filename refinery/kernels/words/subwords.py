@@ -15,6 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from refinery.common.extras import install_command
 from refinery.kernels.core.file_state import state_of
 from refinery.kernels.models import sentencepiece_rules, tokenizer_file
 from refinery.kernels.models.protobuf import Damaged
@@ -48,7 +49,7 @@ def unusable(model: str, parameter: str = "model") -> list[str]:
     package = _package(model)
     if importlib.util.find_spec(package) is None:
         return [
-            f"{parameter} {model} needs the Python package {package}, which is not installed: pip install refinery[{package}]"
+            f"{parameter} {model} needs the Python package {package}, which is not installed: {install_command(package)}"
         ]
     try:
         pieces(model)
@@ -103,7 +104,7 @@ def problems(path: str, parameter: str) -> list[str]:
     if counts_by_kernel(path):
         return []
     if importlib.util.find_spec("tokenizers") is None:
-        return [f"{parameter} needs the package tokenizers, not installed here: pip install refinery[tokenizers]"]
+        return [f"{parameter} needs the package tokenizers, not installed here: {install_command('tokenizers')}"]
     try:
         tokenizer(path)
     except Exception as error:  # the library raises nothing more specific

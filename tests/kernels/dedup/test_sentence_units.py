@@ -183,5 +183,5 @@ def test_null_and_short_texts():
 def test_spacy_is_asked_for_before_the_run(monkeypatch):
     monkeypatch.setitem(sys.modules, "spacy", None)  # as if it were not installed
     monkeypatch.setattr(sentence_units, "_local", threading.local())
-    assert "refinery[spacy]" in operator.checks(DEFAULTS | {"sentences": "spacy"})[0]
+    assert "pip install 'jieba>=0.42' 'spacy>=3.8'" in operator.checks(DEFAULTS | {"sentences": "spacy"})[0]
     assert operator.checks(DEFAULTS) == []

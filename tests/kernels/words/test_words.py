@@ -405,13 +405,11 @@ def test_check_names_the_package_to_install(monkeypatch, tmp_path):
     model = tmp_path / "word.model"
     model.write_bytes(b"\x0a\x03\x0a\x01a" + b"\x12\x02\x18\x03")
     (problem,) = subwords.check({"tokenization": True, "model": str(model)})
-    assert "pip install refinery[sentencepiece]" in problem
+    assert "pip install 'sentencepiece>=0.2'" in problem
 
 
 def test_a_sentencepiece_model(tmp_path):
-    spm = pytest.importorskip(
-        "sentencepiece", reason="sentencepiece is not installed: pip install refinery[sentencepiece]"
-    )
+    spm = pytest.importorskip("sentencepiece", reason="sentencepiece is not installed: pip install '.[sentencepiece]'")
     lines = [f"the cat number {word} sat on the mat of the house" for word in ("one", "two", "three", "four") * 20]
     prefix = str(tmp_path / "tiny")
     spm.SentencePieceTrainer.train(
@@ -424,9 +422,7 @@ def test_a_sentencepiece_model(tmp_path):
 
 
 def test_a_tokenizer_json(tmp_path):
-    tokenizers = pytest.importorskip(
-        "tokenizers", reason="tokenizers is not installed: pip install refinery[tokenizers]"
-    )
+    tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed: pip install '.[tokenizers]'")
     vocabulary = {"[UNK]": 0, "the": 1, "cat": 2, ".": 3}
     tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token="[UNK]"))
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()

@@ -1,0 +1,24 @@
+"""The distribution's name, and the packages that its extras bring: cures of messages about a missing package."""
+
+from __future__ import annotations
+
+# The package index has another project of the name refinery; package and command of this one are called so nevertheless.
+DISTRIBUTION = "corpus-refinery"
+
+# Requirements of the extras that messages name, as pyproject.toml has them (tests/common/test_extras.py).
+REQUIREMENTS = {
+    "tokenizers": ("tokenizers>=0.19",),
+    "sentencepiece": ("sentencepiece>=0.2",),
+    "embeddings": ("model2vec>=0.4",),
+    "transformers": ("sentence-transformers>=3",),
+    "spacy": ("jieba>=0.42", "spacy>=3.8"),
+    "urls": ("tldextract>=5",),
+    "remote": ("fsspec>=2024.2", "s3fs>=2024.2"),
+    "ray": ("ray[client]>=2.40",),
+}
+
+
+def install_command(extra: str) -> str:
+    """The command that brings the packages of an extra, wherever refinery itself came from; an unknown extra is a package."""
+    packages = " ".join(f"'{requirement}'" for requirement in REQUIREMENTS.get(extra, (extra,)))
+    return f"pip install {packages}" + (f" (extra {extra} of {DISTRIBUTION})" if extra in REQUIREMENTS else "")
