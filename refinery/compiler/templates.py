@@ -113,12 +113,15 @@ def environment() -> jinja2.Environment:
     """The Jinja environment: sandboxed, because operator files may be untrusted; an unknown variable is an error."""
     from jinja2.sandbox import SandboxedEnvironment
 
+    from refinery.common.carriage_returns import CarriageReturns
+
     syntax = {"trim_blocks": True, "lstrip_blocks": True, "autoescape": False}
     env = SandboxedEnvironment(
         undefined=jinja2.StrictUndefined,
         loader=jinja2.FunctionLoader(_bodies.get),
         cache_size=-1,
-        bytecode_cache=code_cache(syntax),
+        bytecode_cache=code_cache({**syntax, "extensions": "CarriageReturns"}),
+        extensions=[CarriageReturns],
         **syntax,
     )
     env.filters["lit"] = lit

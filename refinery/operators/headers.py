@@ -210,11 +210,19 @@ def _header(path: Path, variable: str) -> tuple[dict[str, Any], str]:
 
 def _complete(path: Path, variable: str) -> dict[str, Any]:
     """The header as it is kept for all readers of the file, who copy what they give away."""
-    header = _parsed(path, path.read_text(encoding="utf-8"), variable)
+    header = _parsed(path, _source(path), variable)
     for name in ("doc", "version", "sql"):
         if name not in header:
             raise OperatorError(f"{path}: the header has no {name!r}")
     return header
+
+
+def _source(path: Path) -> str:
+    """The text of a file with the line ends of Windows as LF; carriage returns that end no line stay in it."""
+    source = path.read_bytes().decode("utf-8")
+    if "\n" not in source.replace("\r\n", ""):  # every line ends alike
+        source = source.replace("\r\n", "\n")
+    return source if "\n" in source else source.replace("\r", "\n")
 
 
 @lru_cache(maxsize=512)

@@ -8,6 +8,8 @@ from typing import Any
 from jinja2 import StrictUndefined, TemplateError, nodes
 from jinja2.sandbox import SandboxedEnvironment
 
+from refinery.common.carriage_returns import CarriageReturns
+
 _FILTERS = {"default", "d", "lower", "upper", "trim", "int", "float", "round", "join", "first", "last", "length"}
 _NODES = (
     nodes.Template, nodes.Output, nodes.Name, nodes.Const, nodes.Filter, nodes.Keyword, nodes.Getitem,
@@ -31,7 +33,7 @@ def evaluate(source: str, values: Mapping[str, Any]) -> Any:
     """Evaluate an expression. Raises ValueError with a reason that fits one line."""
     if len(source) > _LONGEST:
         raise ValueError(f"the expression is longer than {_LONGEST} characters")
-    environment = _Environment(undefined=StrictUndefined)
+    environment = _Environment(undefined=StrictUndefined, extensions=[CarriageReturns])
     try:
         for node in environment.parse("{{ " + source + " }}").find_all(nodes.Node):
             _allow(node)

@@ -11,9 +11,9 @@ OPERATOR = {
         "Keep samples for which a supervised model of fastText gives one of `labels` a score in [min_score, max_score]. The "
         "statistic is the greatest score among them, or that of the best label if labels is empty; a label that is not among "
         "the best k has 0. To remove samples with a label, set reversed_range: true; samples whose score is in the range are "
-        "removed then. White space at the ends of a text is left out."
+        "removed then. White space at the ends of a text is left out; a text that is nothing else has no score and is removed."
     ),
-    "version": 1,
+    "version": 2,
     "peer": 'FastTextClassifierFilter of datatrove 0.10.1, with newline_replacement ""',
     "resources": {"loads": True},
     "params": {
@@ -135,6 +135,34 @@ OPERATOR = {
             },
             "stats": {"fasttext_label": "hq", "fasttext_score": 0.9525841474533081, "fasttext_hq": 0.9525841474533081},
             "keep": True,
+        },
+        {
+            "text": "the\u00a0\r\n",
+            "params": {"model": "quality.bin", "labels": ["hq"]},
+            "files": {
+                "quality.bin": {
+                    "zlib": (
+                        "eNrbJeavz8PAwMAExKxQzIhEM0MxMkgBYl1nmdePzKTsWaHyIP2cUPn/UGCjX2yH0FySkYrgpKQWITjx8TmJSak5"
+                        "8fEZhXBBRrhgDpIgnMXEgAEcGBga9gPpA0DaHq4AoRAoCFYAxvYA4TsgJQ=="
+                    )
+                }
+            },
+            "stats": {"fasttext_label": "hq", "fasttext_score": 0.9525841474533081, "fasttext_hq": 0.9525841474533081},
+            "keep": True,
+        },
+        {
+            "text": " \u00a0\r\n",
+            "params": {"model": "quality.bin", "labels": ["hq"], "reversed_range": True},
+            "files": {
+                "quality.bin": {
+                    "zlib": (
+                        "eNrbJeavz8PAwMAExKxQzIhEM0MxMkgBYl1nmdePzKTsWaHyIP2cUPn/UGCjX2yH0FySkYrgpKQWITjx8TmJSak5"
+                        "8fEZhXBBRrhgDpIgnMXEgAEcGBga9gPpA0DaHq4AoRAoCFYAxvYA4TsgJQ=="
+                    )
+                }
+            },
+            "stats": {"fasttext_label": None, "fasttext_score": None, "fasttext_hq": None},
+            "keep": False,
         },
         {
             "text": "the",

@@ -245,6 +245,9 @@ def check(params: dict[str, Any]) -> list[str]:
     if wrong := [one for one in ([given] if isinstance(given, str) else given) if len(one.split()) != 1]:
         return [f"languages: {wrong[0]!r} is no name of a language: names have no white space"]
     labels = fasttext.names(fasttext.load(params[name]))
-    if glotlid and any(label.count("_") != 1 for label in labels):
-        return [f"{name} {params[name]} has labels without a script, such as {labels[0]!r}: set backend to ft176"]
-    return []
+    bare = next((label for label in labels if label.count("_") != 1), None) if glotlid else None
+    return (
+        []
+        if bare is None
+        else [f"{name} {params[name]} has labels without a script, such as {bare!r}: set backend to ft176"]
+    )
