@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
@@ -99,12 +100,27 @@ def _shape(head: bytes, trusted: bool) -> str:
     if head[:1] == b"[":
         return "json"
     first, feed, rest = head.partition(b"\n")
+    if head[:1] == b"{" and not trusted and _has_array(rest):
+        return "json"
     if head[:1] != b"{" or not feed or _whole(first):
         return "jsonl"
     second = rest.lstrip(b" \t\r\n")
     if second[:1] == b"{" or (trusted and not _first_value_ends(head)):
         return "jsonl"
     return "json"
+
+
+def _has_array(text: bytes) -> bool:
+    """Return whether an array of objects starts a line, which in a file of JSON lines is a damaged line."""
+    import json
+
+    for start in re.finditer(rb"^[ \t\r]*(?=\[\s*\{)", text, re.MULTILINE):
+        try:
+            json.JSONDecoder().raw_decode(text[start.end() :].decode("utf-8", "replace"))
+        except (ValueError, RecursionError):
+            continue
+        return True
+    return False
 
 
 def _head(opened: Callable[[], Any], compression: str | None) -> bytes:

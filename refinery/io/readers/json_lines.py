@@ -198,7 +198,7 @@ def _too_long(window: ReadBuffer, at: int, numbers: _Numbers) -> Batch:
 
 
 def read_values(source: Source, start: int, end: int, limits: ReadLimits) -> Iterator[Batch]:
-    """Batches of a JSON file that holds an array, or values over several lines; of its text between two cuts.
+    """Batches of a JSON file that holds arrays, or values over several lines, or both; of its text between two cuts.
 
     start, end: 0 and -1, or cuts of `value_cuts`. A value that stands on one line keeps its bytes; line breaks
     between the tokens of other values, and the blanks around them, are left out. After a value that never ends, reading
@@ -207,7 +207,7 @@ def read_values(source: Source, start: int, end: int, limits: ReadLimits) -> Ite
     window = ReadBuffer(source, start, end, limits.batch_bytes, False, limits.line)
     last = end < 0 or (source.compression is None and end >= source.size)
     try:
-        yield from _Values(window, limits, _is_array(source) if start else None, last).batches()
+        yield from _Values(window, limits, start == 0, last).batches()
     finally:
         window.close()
 
@@ -223,13 +223,9 @@ def value_cuts(source: Source, size: int, limits: ReadLimits) -> tuple[list[int]
         window.close()
 
 
-def _is_array(source: Source) -> bool:
-    window = ReadBuffer(source, 0, -1, 1 << 16, False)
-    try:
-        return _Values(window, ReadLimits()).array
-    finally:
-        window.close()
-
+# Bytes after a value in an open array; and those with which an array or a value starts after a closed one.
+_INSIDE = frozenset(b",]")
+_STARTS = frozenset(b"[{")
 
 # The end of a batch of values: all were read, a malformed one was skipped, or the rest of the file is lost.
 _End = Literal["all", "malformed", "lost"]
@@ -238,26 +234,30 @@ _End = Literal["all", "malformed", "lost"]
 class _Values:
     """Reads one value after another out of a window; the search for the next value starts at `at`."""
 
-    def __init__(self, window: ReadBuffer, limits: ReadLimits, array: bool | None = None, last: bool = True) -> None:
-        """array: True if the window is a piece of an array, whose bracket was before; None: it starts the file.
+    def __init__(self, window: ReadBuffer, limits: ReadLimits, first: bool = True, last: bool = True) -> None:
+        """first, last: True if the file starts, or ends, with the window.
 
-        last: True if the file ends with the window.
+        At a cut of `value_cuts`, what follows tells whether an array is open there.
         """
         self.window = window
         self.limits = limits
         self.last = last
         self.numbers = _Numbers()
         self.counted = 0  # line feeds before this position are in `numbers.line`
-        while True:  # blanks may come first
-            self.at = int(
-                kernels.json.jsontext.skip_space(window.data, window.first if array is None else 0, window.filled)
-            )
-            if self.at < window.filled or window.ended:
-                break
+        self.at = window.first if first else 0
+        after = self._skip_space()
+        self.array = after in _INSIDE if not first else False
+
+    def _skip_space(self) -> int:
+        """Move to the next byte that is no blank, and return it; -1 at the end."""
+        window = self.window
+        while True:
+            self.at = int(kernels.json.jsontext.skip_space(window.data, self.at, window.filled))
+            if self.at < window.filled:
+                return int(window.data[self.at])
+            if window.ended:
+                return -1
             self._refill()
-        opened = array is None and self.at < window.filled and window.data[self.at] == ord("[")
-        self.array = opened if array is None else array
-        self.at += int(opened)
 
     def batches(self) -> Iterator[Batch]:
         """All batches, to the end of the file."""
@@ -307,7 +307,14 @@ class _Values:
         if unfinished or (more and rest > self.limits.line):
             yield self._lost(why)
             return True
-        if why == kernels.json.jsontext.CLOSED or (more and ended):
+        if why == kernels.json.jsontext.OPENED:
+            self.array = True
+            return False
+        closed = why == kernels.json.jsontext.CLOSED
+        if closed and self._skip_space() in _STARTS:
+            self.array = False
+            return False
+        if closed or (more and ended):
             yield from self._tail(why)
             return True
         if more:
@@ -387,12 +394,7 @@ class _Values:
 
     def _tail(self, why: int) -> Iterator[Batch]:
         """Check the text after the last value: nothing, or a BadSample with the reason."""
-        while True:
-            self.at = int(kernels.json.jsontext.skip_space(self.window.data, self.at, self.window.filled))
-            if self.at < self.window.filled or self.window.ended:
-                break
-            self._refill()
-        if self.at < self.window.filled:
+        if self._skip_space() >= 0:
             batch = self._lost(kernels.json.jsontext.UNFINISHED)
             batch.bad = [replace(bad, error="text after the end of the array") for bad in batch.bad]
             yield batch
@@ -421,8 +423,13 @@ class _Cuts(_Values):
         return cuts
 
     def _found(self, starts: np.ndarray, ends: np.ndarray) -> Batch:
-        # Only after a whole value: the text on the line before the next value gives its column.
-        self.safe = self.window.base + int(ends[-1])
+        # Only after a whole value: the text on the line before the next value gives its column. And only where what
+        # follows tells whether an array is open.
+        for end in ends[:-3:-1].tolist():
+            after = int(kernels.json.jsontext.skip_space(self.window.data, end, self.window.filled))
+            if after < self.window.filled and (self.window.data[after] in _INSIDE) == self.array:
+                self.safe = self.window.base + end
+                break
         return Batch.empty(True)
 
     def _count_to(self, position: int) -> None:

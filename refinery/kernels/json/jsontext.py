@@ -77,7 +77,7 @@ def skip_value(data, i, end):
 
 
 # Reasons for which `elements` stops.
-FULL, MORE, UNFINISHED, CLOSED = 0, 1, 2, 3
+FULL, MORE, UNFINISHED, CLOSED, OPENED = 0, 1, 2, 3, 4
 
 
 @entry("uint8[] int64 int64 bool bool int64[] int64[]", rare=True)
@@ -85,7 +85,8 @@ def elements(data, start, end, array, final, starts, ends):
     """Find the values of a sequence: the elements of an array (after its bracket), or consecutive values.
 
     Fills `starts` and `ends`. Returns (count, position to resume at, reason). FULL: no room for more. MORE: more bytes
-    are needed. CLOSED: the array's bracket was reached. UNFINISHED: the value at that position has no end.
+    are needed. CLOSED: the array's bracket was reached. OPENED: behind consecutive values an array starts. UNFINISHED: the
+    value at that position has no end.
     """
     n = 0
     i = start
@@ -96,6 +97,8 @@ def elements(data, start, end, array, final, starts, ends):
             return n, i, MORE
         if array and data[i] == 93:
             return n, i + 1, CLOSED
+        if not array and data[i] == 91:
+            return n, i + 1, OPENED
         if n == len(starts):
             return n, i, FULL
         p = skip_value(data, i, end)

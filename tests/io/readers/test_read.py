@@ -347,3 +347,34 @@ def test_a_csv_of_a_header_alone(tmp_path: Path, content: str) -> None:
 def test_names_of_csv_columns(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text('a,a,,"b ""c""\nd",a.1\n1,2,3,4,5\n')
     assert list(rows_of(tmp_path / "a.csv")[0]) == ["a", "a.1", "Unnamed: 2", 'b "c"\nd', "a.1.1"]
+
+
+_DOCS = [{"text": f"doc {number}"} for number in range(5)]
+_ARRAY, _PRETTY = json.dumps(_DOCS), json.dumps(_DOCS, indent=2)
+_OBJECTS = "\n".join(map(json.dumps, _DOCS))
+
+
+@pytest.mark.parametrize(
+    ("suffix", "texts"),
+    [
+        (".json", [_ARRAY, _ARRAY]),
+        (".json", [_PRETTY, _PRETTY, _PRETTY]),
+        (".jsonl", [_ARRAY, _OBJECTS, _PRETTY]),
+        (".json", [_OBJECTS, _ARRAY, _OBJECTS]),
+        (".json", [_OBJECTS, _PRETTY]),
+        (".jsonl", ["[]", _ARRAY, "[ ]", _ARRAY]),
+    ],
+)
+def test_all_arrays_and_objects_of_a_file_are_read_whatever_the_cuts(
+    tmp_path: Path, suffix: str, texts: list[str]
+) -> None:
+    path, content = tmp_path / f"a{suffix}", "\n".join(texts)
+    wanted = _DOCS * sum(text in (_ARRAY, _PRETTY, _OBJECTS) for text in texts)
+    path.write_text(content)
+    for size, block in ((1 << 30, 1 << 20), (1, 40), (100, 1 << 20)):
+        found = batches(path, size, batch_bytes=block)
+        assert [batch.sample(i) for batch in found for i in range(len(batch))] == wanted
+        assert not [bad for batch in found for bad in batch.bad]
+    packed = tmp_path / f"b{suffix}.gz"
+    packed.write_bytes(gzip.compress(content.encode()))
+    assert rows_of(packed) == wanted
