@@ -34,12 +34,14 @@ def cli() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 @click.option("--fresh", is_flag=True, help="Remove the stored results of earlier runs and start from the beginning.")
 @click.option("--overwrite", is_flag=True, help="Also overwrite files that were not written by runs in work_dir.")
-@click.option("--show", is_flag=True, help="Also print examples of changed, removed and quarantined samples.")
+@click.option("--show", is_flag=True, help="Also trace samples (open_tracer), and print examples of each step's work.")
 def run(quiet: bool, as_json: bool, show: bool, fresh: bool, overwrite: bool, **recipe: Any) -> None:
-    """Run RECIPE. Every key of a recipe is also an option: --trace_num 50 --export_path out.jsonl"""
+    """Run RECIPE. Every key of a recipe is also an option: --np 4 --export_path out/docs.jsonl"""
     _begin_run()
     from refinery.cli import runs
 
+    if show:  # examples are those of the trace
+        recipe["overrides"] = (*recipe["overrides"], "--open_tracer=true")
     runs.run(_opened(recipe), quiet, as_json, show, fresh, overwrite)
 
 

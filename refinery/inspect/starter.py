@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import closing
-from itertools import islice
-from typing import Any
 
-from refinery.common.fields import keys_of
 from refinery.errors import DataError
 from refinery.inspect.analyze.request import stem
-from refinery.io.batch import LINE
+from refinery.inspect.starter_samples import NEARLY_ALL, FieldTexts, texts_by_field
 from refinery.io.first_samples import FileFields, closer_look
-from refinery.io.model import Shard
-from refinery.io.readers.read import read
 from refinery.io.sources import cut, find
-
-_BYTES, _SAMPLES, _LINE = 256 << 10, 200, 4 << 20
 
 _TEXT = """\
 # A recipe for {data}, written by `refinery init`. Keys: docs/recipes.md; operators: `refinery ops`.
@@ -36,17 +28,27 @@ process:
   - whitespace_normalization_mapper:    # all kinds of white space become plain spaces
 
   # Filters remove samples outside of their bounds. `refinery analyze {name}` shows what bounds would remove.
-  - words_num_filter:
-      min_num: 5                        # shorter texts go
+{shortest}
   - alphanumeric_filter:
-      min_ratio: 0.6                    # characters that are letters or digits
+      min_ratio: {alphanumeric} # characters that are letters or digits
   - character_repetition_filter:
       rep_len: 10
       max_ratio: 0.5                    # characters in repeated passages
 
-  # Deduplicators keep the first of equal samples; document_minhash_deduplicator also finds those that are nearly equal.
+  # Deduplicators keep the first of equal samples; document_minhash_deduplicator also finds those that are nearly equal{windows}.
   - document_deduplicator:
 """
+
+
+_WORDS = """\
+  - words_num_filter:
+      min_num: 5                        # shorter texts go"""
+# A text without spaces is one word, so that a bound on words would remove it.
+_CHARACTERS = """\
+  - text_length_filter:                 # not words_num_filter: {share:.0%} of the texts have no spaces between words
+      min_len: 10                       # shorter texts go, in characters"""
+# Share of texts without spaces from which words are not counted, and the usual bound on letters and digits.
+_UNSPACED, _ALPHANUMERIC = 0.01, 0.6
 
 
 def starter_recipe(data: str, file: str) -> str:
@@ -58,67 +60,60 @@ def starter_recipe(data: str, file: str) -> str:
     looks = closer_look(shards).glimpses
     if not looks:
         raise DataError(f"{data}: no sample can be read, so there is no field to refine")
-    lengths = _lengths(shards, looks)
-    if not lengths:
-        raise DataError(f"{data}: no field holds text. Its fields are {', '.join(sorted(looks[0].names))}")
-    key = max(lengths, key=lambda name: lengths[name])
-    name = stem(data)
-    chosen = f"text_keys: {json.dumps(key, ensure_ascii=False)}  # the field that steps refine: the one with the longest texts"
+    names = sorted({name for look in looks for name in look.names})
+    texts = texts_by_field(shards, names)
+    if not texts:
+        raise DataError(f"{data}: no field holds text. Its fields are {', '.join(names)}")
+    key = max(texts, key=lambda name: texts[name].rank)
+    chosen = texts[key]
     return _TEXT.format(
-        data=json.dumps(data, ensure_ascii=False),
-        file=json.dumps(file, ensure_ascii=False)[1:-1],
-        samples=f"{sum(look.samples for look in looks):,}" if not looks[0].typed else "the",
-        fields="\n".join(_described(looks, lengths)),
-        path=json.dumps(data, ensure_ascii=False),
-        export=json.dumps(f"outputs/{name}/{name}.jsonl", ensure_ascii=False),
-        key=chosen,
-        name=json.dumps(data, ensure_ascii=False),
+        data=_quoted(data),
+        file=_quoted(file)[1:-1],
+        samples=f"{chosen.samples:,}",
+        fields="\n".join(_described(names, looks, texts)),
+        path=_quoted(data),
+        export=_quoted(f"outputs/{stem(data)}/{stem(data)}.jsonl"),
+        key=_key(key, chosen),
+        name=_quoted(data),
+        **_steps(chosen),
     )
 
 
-def _described(looks: Sequence[FileFields], lengths: Mapping[str, float]) -> list[str]:
+def _steps(texts: FieldTexts) -> dict[str, str]:
+    """The parts of steps that follow from the texts."""
+    unspaced = texts.unspaced()
+    lowest = min(_ALPHANUMERIC, int(texts.alphanumeric() * 0.75 * 20) / 20)  # scripts with marks have fewer letters
+    spaces = unspaced < _UNSPACED
+    return {
+        "shortest": _WORDS if spaces else _CHARACTERS.format(share=unspaced),
+        "alphanumeric": f"{lowest:<19}",
+        "windows": "" if spaces else ",\n  # with tokenization: character for texts without spaces",
+    }
+
+
+def _key(name: str, texts: FieldTexts) -> str:
+    """The line of `text_keys`, with the reason for the choice."""
+    if texts.share >= NEARLY_ALL:
+        return f"text_keys: {_quoted(name)}  # the field that steps refine: the one with the longest texts"
+    return (
+        f"# No field is text in nearly all samples; this one is in {texts.share:.0%}. Samples without it go to quarantine.\n"
+        f"text_keys: {_quoted(name)}"
+    )
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def _described(names: Sequence[str], looks: Sequence[FileFields], texts: Mapping[str, FieldTexts]) -> list[str]:
     """A comment for each field, those of text first."""
-    names = sorted({name for look in looks for name in look.names}, key=lambda name: (-lengths.get(name, -1), name))
-    return [f"#   {json.dumps(name, ensure_ascii=False)}: {_kind(name, looks, lengths)}" for name in names]
+    order = sorted(names, key=lambda name: (-texts[name].length if name in texts else 1, name))
+    return [f"#   {_quoted(name)}: {_kind(name, looks, texts.get(name))}" for name in order]
 
 
-def _kind(name: str, looks: Sequence[FileFields], lengths: Mapping[str, float]) -> str:
-    if name in lengths:
-        return f"text, {lengths[name]:,.0f}"
-    kinds = dict.fromkeys(look.others[name] for look in looks if name in look.others)
-    return " or ".join(kinds) or "text or null"
-
-
-def _lengths(shards: Sequence[Shard], looks: Sequence[FileFields]) -> dict[str, float]:
-    """Average characters of the fields that hold text in every file, from samples of the first."""
-    names = set(looks[0].texts).intersection(*(look.texts for look in looks))
-    values: dict[str, list[int]] = {name: [] for name in looks[0].texts if name in names}
-    for sample in _samples(shards[0]):
-        for name, found in values.items():
-            if isinstance(text := _member(sample, name), str):
-                found.append(len(text))
-    return {name: sum(found) / len(found) if found else 0.0 for name, found in values.items()}
-
-
-def _samples(shard: Shard) -> list[Any]:
-    with closing(read(shard, _BYTES, _SAMPLES, _LINE)) as batches:  # type: ignore[type-var]
-        found: list[Any] = []
-        for batch in islice(batches, 8):
-            table = batch.table
-            found += (
-                [_parsed(line) for line in table[LINE].to_pylist()] if LINE in table.column_names else table.to_pylist()
-            )
-        return found
-
-
-def _parsed(line: str) -> Any:
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _member(sample: Any, name: str) -> Any:
-    for key in keys_of(name):
-        sample = sample.get(key) if isinstance(sample, dict) else None
-    return sample
+def _kind(name: str, looks: Sequence[FileFields], texts: FieldTexts | None) -> str:
+    if texts is None:
+        kinds = dict.fromkeys(look.others[name] for look in looks if name in look.others)
+        return " or ".join(kinds) or "text or null"
+    partly = "" if len(texts.texts) == texts.samples else f" in {len(texts.texts):,} of {texts.samples:,} samples"
+    return f"text{partly}, {texts.length:,.0f}"

@@ -105,7 +105,7 @@ def test_notes_go_to_stderr(call: Call) -> None:
 
 
 def test_show_prints_examples(call: Call) -> None:
-    done = call("run", "recipe.yaml", "--show", "--open_tracer", "true")
+    done = call("run", "recipe.yaml", "--show")
     text = done.out
     assert re.search(r"- ….*about the programme, please\.", text) and re.search(
         r"\+ ….*about the program, please\.", text
