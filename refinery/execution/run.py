@@ -189,6 +189,7 @@ def _execute(job: RunJob, make: MakeRunner, hint: ResumeHint) -> Outcome:
         make(prepared, store, _first_rows(prepared)) as stages,
     ):
         hint.watch(stages)
+        stages.overwrite = job.overwrite
         stages.backend.watched(job.watch)
         done = _run_stages(job, stages)
         outcome, description, exported = _publish(job, stages, done, belongings, written)

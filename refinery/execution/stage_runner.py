@@ -62,6 +62,7 @@ class StageRunner:
         self.prepared, self.store, self.backend = prepared, store, backend
         self.facts, self.kept, self.sink = facts or ComputedRunFacts(), kept or NoResultStore(), sink or NoExport()
         self.finished = 0  # shards of all stages that are done
+        self.overwrite = False  # an export that has changed since a run wrote it may be replaced
         self._first_rows = first_rows or [0] * len(prepared.shards)
         self._report: Report = _unreported
         self._began: Began = _unwatched
@@ -169,7 +170,7 @@ class StageRunner:
         if planned is self.prepared.stages[-1] and self.sink.output is not None:
             places = {shard: mark.placed for shard, mark in marks.items() if mark.placed is not None}
             on_placed = partial(self.kept.placed, folder, marks)
-            there = self.sink.output.resume(self.kept.export(), places, len(shards), on_placed)
+            there = self.sink.output.resume(self.kept.export(), places, len(shards), on_placed, self.overwrite)
             marks = {shard: mark for shard, mark in marks.items() if shard in there}
         return [mark.result for mark in marks.values()]
 

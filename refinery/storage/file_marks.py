@@ -23,7 +23,12 @@ def state_of(path: str | Path) -> State | None:
 
 
 def mark(path: str | Path, state: State) -> None:
-    """Note the state in which a run has left the file; do nothing where the file system has no attributes."""
+    """Note the state in which a run has left the file; do nothing where the file system has no attributes.
+
+    A file that has the mark is not touched, so its time of change stays.
+    """
+    if marked(path) == state:
+        return
     with suppress(OSError, AttributeError):
         os.setxattr(path, _NAME, json.dumps(state).encode())
 

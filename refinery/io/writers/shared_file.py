@@ -8,12 +8,13 @@ import os
 import secrets
 import threading
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
 from refinery import kernels
 from refinery.common.lazy_dataclass import dataclass
+from refinery.errors import OutputError
 from refinery.io.model import Written
 from refinery.io.writers import parquet_footer
 from refinery.io.writers.export_files import names
@@ -44,6 +45,8 @@ class WrittenRange:
     footer: bytes = b""
 
 
+CHANGED = "has changed since a run wrote it, so it is not overwritten. Move or remove it, name another place, or add --overwrite"
+
 # Called when a shard's bytes have their place.
 OnPlaced = Callable[[WrittenRange], None]
 
@@ -58,7 +61,7 @@ class EarlierExport:
     into: str
     aside: str
     target: str
-    stamp: tuple[int, int, int] | None = None
+    stamp: tuple[int, ...] | None = None
 
     @staticmethod
     def read(text: str) -> EarlierExport | None:
@@ -122,18 +125,21 @@ class SharedFile:
         placed: dict[int, WrittenRange],
         shards: int,
         on_placed: Callable[[int, WrittenRange], None],
+        overwrite: bool = False,
     ) -> set[int]:
         """Open the file, with the shards of an earlier file; returns the numbers of these.
 
         known: the earlier file. placed: shards whose results are valid. shards: number of all shards. on_placed: stores the new place
-        of a shard that is copied. Raises OutputError when the file cannot be written.
+        of a shard that is copied. overwrite: the earlier file may be replaced even if somebody has changed it. Raises
+        OutputError when the file cannot be written.
         """
         placed = {shard: place for shard, place in placed.items() if known is not None and place.into == known.into}
         kept: set[int] = set()
         with writing(self.target):
             os.makedirs(os.path.dirname(os.path.abspath(self.target)), exist_ok=True)
             if known is not None and placed:
-                kept = self._go_on(known, placed) or self._from_finished(known, placed, shards, on_placed)
+                kept = self._go_on(known, placed)
+                kept = kept or self._from_finished(known, placed, shards, on_placed, overwrite)
             if self._file is None and self._complete is None:
                 self._begin()
             if known is not None and os.path.basename(known.aside) != os.path.basename(self._aside):
@@ -169,26 +175,50 @@ class SharedFile:
         placed: dict[int, WrittenRange],
         shards: int,
         on_placed: Callable[[int, WrittenRange], None],
+        overwrite: bool,
     ) -> set[int]:
-        """Copy shards from the finished file of an earlier run; keep the file itself if all shards are valid."""
-        stat = _stamp(known.target)
-        if stat is None:
+        """Keep the finished file of an earlier run if it is this export to the byte; else copy the shards that it has."""
+        stamp = _stamp(known.target)
+        if stamp is None:
             return set()
-        if stat != known.stamp:
-            placed = {shard: place for shard, place in placed.items() if _sound(known.target, place)}
-        if stat == known.stamp and len(placed) == shards and os.path.abspath(self.target) == known.target:
-            rows = sum(place.rows for place in placed.values())
-            self._complete = Written(self.target, rows, stat[0])
-            return set(placed)
-        if not placed:
-            return set()
+        if stamp != known.stamp:
+            sound = {shard: place for shard, place in placed.items() if _sound(known.target, place)}
+            if len(sound) < len(placed) and not overwrite and os.path.abspath(self.target) == known.target:
+                raise OutputError(f"{known.target}: {CHANGED}")
+            placed = sound
+        if os.path.abspath(self.target) == known.target and self._is_made_of(known.target, placed, shards):
+            self._keep_finished(known, placed, stamp)
+        elif placed:
+            self._copy_finished(known, placed, on_placed)
+        return set(placed)
+
+    def _is_made_of(self, path: str, placed: dict[int, WrittenRange], shards: int) -> bool:
+        """Return whether a file has the bytes of all shards in order, those of its format around them, and no others."""
+        end = len(self._lead)
+        for shard in range(shards):
+            if shard not in placed or placed[shard].start != end:
+                return False
+            end += placed[shard].size
+        tail = self.writer.tail(_footers(placed))
+        if tail is None or os.path.getsize(path) != end + len(tail):
+            return False
+        with open(path, "rb") as file:
+            return file.read(len(self._lead)) == self._lead and os.pread(file.fileno(), len(tail), end) == tail
+
+    def _keep_finished(self, known: EarlierExport, placed: dict[int, WrittenRange], stamp: tuple[int, ...]) -> None:
+        self._complete = Written(self.target, sum(place.rows for place in placed.values()), stamp[0])
+        if self._note is not None and stamp != known.stamp:  # the bytes need not be read again
+            self._note(replace(known, stamp=stamp).write())
+
+    def _copy_finished(
+        self, known: EarlierExport, placed: dict[int, WrittenRange], on_placed: Callable[[int, WrittenRange], None]
+    ) -> None:
         self._begin()
         for shard, place in sorted(placed.items()):
-            found = _Shard(shard, size=place.size, rows=place.rows, footer=place.footer)
-            found.elsewhere = (known.target, place.start)
-            found.known, found.on_placed = place.digest, _of_shard(on_placed, shard)
-            self.complete(found)
-        return set(placed)
+            copied = _Shard(shard, size=place.size, rows=place.rows, footer=place.footer)
+            copied.elsewhere = (known.target, place.start)
+            copied.known, copied.on_placed = place.digest, _of_shard(on_placed, shard)
+            self.complete(copied)
 
     def _take(self, shard: int, place: WrittenRange) -> None:
         """Count a shard whose bytes are in place."""
@@ -382,12 +412,18 @@ def _sound(path: str, place: WrittenRange) -> bool:
     return digest.size == place.size and digest.hexdigest() == place.digest
 
 
-def _stamp(path: str) -> tuple[int, int, int] | None:
+def _footers(placed: dict[int, WrittenRange]) -> list[tuple[int, bytes]]:
+    """Footers of the shards that have one, in order, with the places of their bytes."""
+    return [(place.start, place.footer) for _, place in sorted(placed.items()) if place.footer]
+
+
+def _stamp(path: str) -> tuple[int, ...] | None:
+    """Size, inode and times of change of a file; a program can set the one time, but not that of the inode."""
     try:
         stat = os.stat(path)
     except OSError:
         return None
-    return stat.st_size, stat.st_mtime_ns, stat.st_ino
+    return stat.st_size, stat.st_mtime_ns, stat.st_ino, stat.st_ctime_ns
 
 
 # Bytes to be written: in memory, a whole file, or a file with a start and a size.
