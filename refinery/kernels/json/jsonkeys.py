@@ -61,6 +61,12 @@ def _hash(data, i, end, seed):
 
 
 @kernel
+def hash_key(data, i, end, owner):
+    """Hash of the key data[i:end] of an object; escapes are not decoded."""
+    return _hash(data, i, end, owner)[0]
+
+
+@kernel
 def _hash_escaped(data, i, end, seed, text):
     """Hash of a key with its escapes decoded; 0 when the key is too long."""
     if end - i > LONGEST:
