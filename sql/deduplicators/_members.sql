@@ -1,4 +1,8 @@
--- Samples that share a band with others. For those of an index a number that their signature gives, since their texts are gone.
-SELECT members._row, CASE WHEN remembered._row IS NULL THEN 0 ELSE md5_number_lower(remembered.signature) END AS content
+-- Samples that share a band with others. With an index, also a number that the signature of each gives: its texts are gone.
+{% if index %}
+SELECT members._row, coalesce(md5_number_lower(marks.signature), 0) AS signed
 FROM (SELECT DISTINCT _row FROM buckets) AS members
-LEFT JOIN (SELECT _row, signature FROM marks WHERE _row < 0) AS remembered ON remembered._row = members._row
+JOIN (SELECT _row, signature FROM marks) AS marks ON marks._row = members._row
+{% else %}
+SELECT DISTINCT _row FROM buckets
+{% endif %}

@@ -22,6 +22,7 @@ from refinery.dedup import match_keys
 from refinery.dedup.clusters import Clusters, cluster
 from refinery.dedup.match_keys import MatchKeys, SqlLimits
 from refinery.dedup.matchers import MATCHERS, MatchColumn, SampleMatcher
+from refinery.dedup.matchers.candidates import ROUNDS, left_over
 from refinery.dedup.matchers.model import Pairs
 from refinery.kernels.dedup import unionfind
 from tests.examples import share_of
@@ -151,7 +152,7 @@ class Parity:
         return np.where((a - b) % 2 == 0, 0.9, 0.1)
 
     def contents(self, rows: np.ndarray) -> np.ndarray:
-        return (rows % 2).astype(np.uint64)
+        return rows.astype(np.uint64)
 
 
 def test_verification_compares_few_of_a_large_group(marks_of: Callable[..., MatchKeys]) -> None:
@@ -161,6 +162,28 @@ def test_verification_compares_few_of_a_large_group(marks_of: Callable[..., Matc
         found = cluster(pairs_by("bands", marks, {"verify": True, "jaccard_threshold": 0.7}, compare, notes), marks, [])
     assert compare.compared == [LARGE - 1, LARGE // 2 - 1] and notes == []
     assert (found.root == found.row % 2).all() and (found.jaccard[2:] == 0.9).all()
+
+
+class Copies:
+    """Samples are like those of the same text and no other. count: of texts."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+
+    def of(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return np.where(a % self.count == b % self.count, 1.0, 0.0)
+
+    def contents(self, rows: np.ndarray) -> np.ndarray:
+        return (rows % self.count).astype(np.uint64)
+
+
+def test_copies_of_many_unlike_texts_of_one_group_go(marks_of: Callable[..., MatchKeys]) -> None:
+    """More unlike texts than the rounds compare, in a bucket of each of two bands; every copy is found."""
+    zeros, notes, params = np.zeros(600, np.uint64), list[str](), {"verify": True, "jaccard_threshold": 0.7}
+    with marks_of(band_0=zeros, band_1=zeros) as marks:
+        found = cluster(pairs_by("bands", marks, params, Copies(200), notes), marks, [])
+    assert (found.root == found.row % 200).all() and int(found.removed.sum()) == 400
+    assert notes == [left_over(200 - ROUNDS - 1)]
 
 
 def test_a_large_group_goes_through_a_whole_run(tmp_path: Path) -> None:

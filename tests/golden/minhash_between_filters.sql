@@ -247,8 +247,9 @@ SELECT
   _mark_shingles AS shingles
 FROM _s2;
 
--- Pairs of samples that share a band and whose true Jaccard similarity is at least 0.4. The members of a bucket
--- are compared with one of them; those that are not like it with one of those, and so on. Their shingles choose which.
+-- Pairs of samples that share a band and whose true Jaccard similarity is at least 0.4. Copies in a bucket are
+-- compared with the first of them, the others with one of all; those that are not like it with one of those, and so on. Their
+-- shingles choose which.
 CREATE OR REPLACE TEMPORARY TABLE pairs AS
 WITH RECURSIVE compared AS (
   SELECT
@@ -261,7 +262,11 @@ WITH RECURSIVE compared AS (
       key,
       _row,
       content,
-      first_value(_row) OVER bucket AS via
+      CASE
+        WHEN _row <> first_value(_row) OVER copies
+        THEN first_value(_row) OVER copies
+        ELSE first_value(_row) OVER bucket
+      END AS via
     FROM buckets
     JOIN (
       SELECT
@@ -270,7 +275,7 @@ WITH RECURSIVE compared AS (
       FROM shingles
     )
       USING (_row)
-    WINDOW bucket AS (PARTITION BY band, key ORDER BY content, _row)
+    WINDOW bucket AS (PARTITION BY band, key ORDER BY content, _row), copies AS (PARTITION BY band, key, content ORDER BY _row)
   ) AS open
   JOIN shingles AS one
     ON one._row = open._row

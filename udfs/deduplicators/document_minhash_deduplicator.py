@@ -18,7 +18,7 @@ OPERATOR = {
         "such a document is one shingle and matches only the same shingle, and a document without tokens is no "
         "duplicate."
     ),
-    "version": 1,
+    "version": 2,
     "peer": "document_minhash_deduplicator of Data-Juicer 1.6.1; MinHash of datatrove 0.10.1",
     "resources": {"loads": {"tokenization": "sentencepiece"}},
     "params": {

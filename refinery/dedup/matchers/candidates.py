@@ -25,8 +25,8 @@ def verified(
 ) -> Iterator[Pairs]:
     """Pairs of samples that share a band and whose true Jaccard similarity is at least `threshold`.
 
-    Within a bucket, samples are compared with representatives, not with every other sample: all with a first one, the
-    samples unlike it with one of their own, and so on. Shingles pick the representatives, independent of the order of
+    Within a bucket, samples are compared with representatives, not with every other sample: copies with the first of them,
+    all others with a first one, the samples unlike it with one of their own, and so on. Shingles pick the representatives, independent of the order of
     samples. Samples of an index have no texts, so the similarity to them is estimated. notes: gets a line on samples
     that are left after the last round.
     """
@@ -35,10 +35,11 @@ def verified(
     if not bands:  # no sample has bands
         return
     buckets(keys, range(len(bands)))
-    rows, content = remembered_contents(keys)
+    rows, signed = _members(keys)
+    content = signed.copy()
     here = rows >= 0
     content[here] = compare.contents(rows[here])
-    place(keys, rows, content)
+    place(keys, rows, content, signed)
     for _ in range(ROUNDS):
         found = representatives(keys)
         if not found.num_rows:
@@ -75,24 +76,31 @@ def buckets_of(bands: Sequence[int]) -> SetQuery:
     return SetQuery("buckets", values={"bands": list(bands)})
 
 
-def remembered_contents(keys: KeyRelations) -> tuple[np.ndarray, np.ndarray]:
-    """Members of buckets, and a number for each that the signature of a sample of an index gives; 0 for others."""
-    members = keys.con.sql(keys.sql(SetQuery("members"))).to_arrow_table()
-    rows, content = (members[name].to_numpy().copy() for name in ("_row", "content"))
-    return rows, content
+def _members(keys: KeyRelations) -> tuple[np.ndarray, np.ndarray]:
+    """Members of buckets, and a number for each that its signature gives; 0 without samples of an index."""
+    import numpy as np
+
+    index = bool(keys.rows("SELECT count(*) FROM marks WHERE _row < 0")[0][0])
+    members = keys.con.sql(keys.sql(SetQuery("members", values={"index": index}))).to_arrow_table()
+    rows = members["_row"].to_numpy()
+    return rows, members["signed"].to_numpy().copy() if index else np.zeros(len(rows), np.uint64)
 
 
-def place(keys: KeyRelations, rows: np.ndarray, content: np.ndarray) -> None:
-    """Replace `buckets` by the relation `open`: members of buckets (`band`, `key`, `_row`) and their `place`.
+def place(keys: KeyRelations, rows: np.ndarray, content: np.ndarray, signed: np.ndarray) -> None:
+    """Replace `buckets` by the relation `open`: members of buckets (`band`, `key`, `_row`), their `place` and `first`.
 
     The member with the least place represents its bucket. Samples of an index come first, then samples ordered by
-    content. Samples of equal content are alike in any order. rows: the members. content: a number for each.
+    content. Samples of equal content are alike in any order. `first`: the first member of a member's content, or itself;
+    copies are so compared with each other, however many unlike members the bucket has. rows: the members. content: a number
+    for each. signed: that of its signature, which stands for the content of samples of an index.
     """
     import numpy as np
 
     order = np.lexsort((rows, content, rows >= 0))
-    with keys.relation("places", _table(_row=rows[order], place=np.arange(len(rows)))):
-        keys.run("CREATE OR REPLACE TEMP TABLE open AS SELECT * FROM buckets JOIN places USING (_row)")
+    columns = {"content": content[order], "signed": signed[order]}
+    index = bool((rows < 0).any())
+    with keys.relation("places", _table(_row=rows[order], place=np.arange(len(rows)), **columns)):
+        keys.run(keys.sql(SetQuery("open", values={"index": index})))
     keys.run("DROP TABLE buckets")
 
 

@@ -111,7 +111,8 @@ class CandidateTasks:
     ) -> list[str]:
         """Files with the contents of members, which the shingles of samples give, and the signatures of an index."""
         to, index = self._names("contents", self._count), len(self._parts.before)
-        here = [(at, list(own), to[at]) for at, own in enumerate(shingles) if at >= index and own]
+        signed: Sequence[Sequence[str]] = keys if index else [()] * self._count
+        here = [(at, list(own), list(signed[at]), to[at]) for at, own in enumerate(shingles) if at >= index and own]
         before = [(at, own, list(keys[at]), to[at]) for at, own in _some(members) if at < index]
         found = self._run(candidates.contents, here) | self._run(candidates.remembered, before)
         return [to[at] for at in found]

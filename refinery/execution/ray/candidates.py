@@ -29,9 +29,13 @@ from refinery.workers.functions import register
 from refinery.workers.match_keys import SHARD_BITS
 from refinery.workers.serialization import from_json
 
-_CONTENTS = f"SELECT _row, {candidates.CONTENT} AS content FROM computed"
+_CONTENTS = f"SELECT _row, {candidates.CONTENT} AS content, CAST(0 AS UBIGINT) AS signed FROM computed"
+_SIGNED = f"""
+SELECT _row, {candidates.CONTENT} AS content, coalesce(md5_number_lower(signature), 0) AS signed
+FROM computed JOIN (SELECT _row, signature FROM read_parquet({{files}})) USING (_row)
+"""
 _PLACED = """
-SELECT members._row, coalesce(computed.content, 0) AS content
+SELECT members._row, coalesce(computed.content, 0) AS content, coalesce(computed.signed, 0) AS signed
 FROM (SELECT DISTINCT _row FROM buckets) AS members LEFT JOIN computed USING (_row)
 """
 _CARRIED = """
@@ -42,7 +46,9 @@ _COMPARED = """
 SELECT pairs._row, pairs.via, pairs.how, {function}(pairs.{column}, other.{column}) AS jaccard
 FROM pairs JOIN other ON other._row = pairs.via
 """
-_REMEMBERED = "SELECT _row, md5_number_lower(signature) AS content FROM computed SEMI JOIN members USING (_row)"
+_REMEMBERED = """
+SELECT _row, coalesce(md5_number_lower(signature), 0) AS content, content AS signed FROM computed SEMI JOIN members USING (_row)
+"""
 
 _NONE = pa.table({"band": pa.array([], pa.int32()), "key": pa.nulls(0), "_row": pa.array([], pa.int64())})
 
@@ -94,13 +100,16 @@ def rows_of(folder: str, shard: int) -> str:
     return f"{folder}/{shard:05d}.rows.npy"
 
 
-def contents(place: Place, shingles: Sequence[str], to: str) -> str:
-    """Write a number for each sample of a partition that its shingles give; returns the number of samples."""
-    with (
-        work(place) as (store, folder),
-        _computed(place, folder, _files(store, shingles, ["shingles"], folder)) as keys,
-    ):
-        count = keys.write(_CONTENTS, str(folder / "contents.parquet"))
+def contents(place: Place, shingles: Sequence[str], keys: Sequence[str], to: str) -> str:
+    """Write a number for each sample of a partition that its shingles give, and one of its signature; returns their number.
+
+    keys: files with the signatures of the partition, where there is an index.
+    """
+    with work(place) as (store, folder):
+        own, signatures = _files(store, shingles, ["shingles"], folder), _files(store, keys, ["signature"], folder)
+        with _computed(place, folder, own, signatures) as found:
+            sql = _SIGNED.format(files=lit(signatures)) if signatures else _CONTENTS
+            count = found.write(sql, str(folder / "contents.parquet"))
         store.publish(folder / "contents.parquet", to)
     return str(count)
 
@@ -123,15 +132,15 @@ def pairs(
     after: gets the members that are left.
     """
     with work(place) as (store, folder):
-        [file] = _files(store, [state], ["band", "key", "place"], folder)
-        known = _files(store, [*contents, *answers], ["via", "content"], folder)
+        [file] = _files(store, [state], ["band", "key", "place", "first"], folder)
+        known = _files(store, [*contents, *answers], ["via", "content", "signed"], folder)
         with _computed(place, folder, known, [file]) as keys:
             keys.run(
                 f"CREATE TEMP TABLE {'buckets' if contents else 'open'} AS SELECT * FROM read_parquet({lit(file)})"
             )
             if contents:
                 members = keys.con.sql(_PLACED).to_arrow_table()
-                candidates.place(keys, numbers(members["_row"]), numbers(members["content"]))
+                candidates.place(keys, *(numbers(members[name]) for name in ("_row", "content", "signed")))
             elif answers:
                 keys.run("CREATE VIEW answered AS SELECT * FROM computed")
                 candidates.close(keys)

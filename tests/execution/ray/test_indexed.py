@@ -70,6 +70,23 @@ def test_three_runs_with_one_index(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert remembered_rows(tmp_path / "one" / "index") == remembered_rows(tmp_path / "tasks" / "index") != []
 
 
+def test_copies_of_many_unlike_texts_of_an_index_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More texts of one bucket are remembered than there are rounds, and each is compared with its own copy."""
+    common = " ".join(f"c{n}" for n in range(10))
+    first, others = ([f"{common} {own}{k} {own}{k}_" for k in range(20)] for own in "wx")
+    second = [*first, *others, *others]
+    few = {"window_size": 1, "num_permutations": 256, "num_bands": 1, "num_rows_per_band": 1, "jaccard_threshold": 0.9}
+    for where in ("one", "tasks"):
+        step = {"document_minhash_deduplicator": {**few, "verify": True, "index": str(tmp_path / where / "index")}}
+        for run, given in enumerate((first, second)):
+            write_lines(tmp_path / "in.jsonl", texts(given))
+            with monkeypatch.context() as patched:
+                if where == "tasks":
+                    tasks_in_process(patched)
+                last = local(tmp_path, [step], f"{where}/{run}", np=1, shard_size=700)
+        assert [json.loads(line)["text"] for line in exported(last).splitlines()] == others
+
+
 def test_at_urls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither the run folder nor the index is a folder of a machine, for either run."""
     [(name, params)] = STEPS["verified"].items()

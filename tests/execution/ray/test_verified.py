@@ -12,7 +12,7 @@ from refinery.execution.ray import barrier
 from tests.dedup.test_options import FAMILIES, MINHASH
 from tests.execution.ray.in_process import tasks_in_process
 from tests.execution.ray.runs import assert_same, in_partitions, local, on_ray, samples
-from tests.runs import rows, texts, write_lines
+from tests.runs import exported, rows, texts, write_lines
 
 FEW = {"num_permutations": 6, "num_bands": 6}
 KEYS = {"shard_size": 20_000, "np": 2}
@@ -52,6 +52,15 @@ def test_samples_that_are_left_are_counted_once(tmp_path: Path, monkeypatch: pyt
     steps: list[Any] = [{"document_minhash_deduplicator": {**few, "hash": "fast", "verify": True}}]
     one = both(tmp_path, monkeypatch, texts([*words, *words[:9]]), steps, np=1, shard_size=700)
     assert [note for note in one.warnings if "verify has compared" in note]
+
+
+def test_copies_of_many_unlike_texts_of_one_group_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Texts of fewer tokens than a shingle are one group; more of them are unlike than eight rounds compare."""
+    short = [f"word{k} and more" for k in range(40)]
+    steps: list[Any] = [{"document_minhash_deduplicator": {**FEW, "verify": True}}]
+    one = both(tmp_path, monkeypatch, texts([*short, *short]), steps, np=1, shard_size=500)
+    assert [row["text"] for row in exported(one)] == short
+    assert rows(one, "shards", "count(*) > 2") == [(True,)]
 
 
 def test_on_a_cluster(driver: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
