@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from collections.abc import Sequence
 from functools import lru_cache
 from itertools import groupby
 from typing import Any
@@ -23,34 +22,17 @@ from refinery.common.extras import install_command
 from refinery.kernels.core.arrow import texts
 from refinery.kernels.core.jit import entry, kernel
 from refinery.kernels.dedup.line_units import key_of, lists
+from refinery.kernels.dedup.sentence_words import OTHER, TERMINAL, TERMINALS, characters, tokens
 
 LOWER, SPACES, PUNCTUATION, DIACRITICS, NUMBERS, WEEKDAYS, MONTHS = 1, 2, 4, 8, 16, 32, 64  # flags of `normalised`
 USUAL = LOWER | SPACES | PUNCTUATION | DIACRITICS | NUMBERS
-
-OTHER, PUNCT, TERMINAL = 0, 1, 2  # kinds of tokens
 
 _NO_KEYS = np.zeros(0, np.uint64)
 SPACY_STRINGS = 2_000_000  # a tokenizer with more strings is replaced: it never frees a string
 
 
-def _characters(ranges: str) -> str:
-    """Characters of code point ranges in hexadecimal."""
-    found = [item.partition("-") for item in ranges.split()]
-    return "".join(chr(c) for first, _, last in found for c in range(int(first, 16), int(last or first, 16) + 1))
-
-
-# Sentence ends of spaCy's sentencizer, and datatrove's punctuation: facts about them.
-TERMINALS = frozenset(
-    _characters("""
-        21 2E 3F 589 61F 6D4 700-702 7F9 964-965 104A-104B 1362 1367-1368 166E 1735-1736 1803 1809 1944-1945 1AA8-1AAB
-        1B5A-1B5B 1B5E-1B5F 1C3B-1C3C 1C7E-1C7F 203C-203D 2047-2049 2E2E 2E3C 3002 A4FF A60E-A60F A6F3 A6F7 A876-A877
-        A8CE-A8CF A92F A9C8-A9C9 AA5D-AA5F AAF0-AAF1 ABEB FE52 FE56-FE57 FF01 FF0E FF1F FF61 10A56-10A57 11047-11048
-        110BE-110C1 11141-11143 111C5-111C6 111CD 111DE-111DF 11238-11239 1123B-1123C 112A9 1144B-1144C 115C2-115C3
-        115C9-115D7 11641-11642 1173C-1173E 11A42-11A43 11A9B-11A9C 11C41-11C42 16A6E-16A6F 16AF5 16B37-16B38 16B44
-        1BC9F 1DA88
-    """)
-)
-MARKS = _characters("""
+# datatrove's punctuation.
+MARKS = characters("""
     0-8 B-1F 21-2F 3A-40 5B-60 7B-9F AB B4 BB 2013-2014 2019 201C-201E 2026 2236 2501 25BA 3001-3002 3008-300D 3010-3011
     FF01 FF05 FF08-FF09 FF0C FF0E FF11 FF1A-FF1B FF1F FF5E
 """)
@@ -61,51 +43,6 @@ _WEEKDAY = re.compile("(?:mon|tues|wednes|thurs|fri|satur|sun)day")
 _MONTH = re.compile("january|february|march|april|may|june|july|august|september|october|november|december")
 _SPACES = re.compile(r"\s+")
 _ACCENTED = re.compile("[^\x00-\xbf]")
-
-# Single characters that spaCy cuts off both ends of a word, and those that it cuts off one end only.
-_EDGES = frozenset("…,:;!?¿؟¡()[]{}<>_#*&。？！，、；：～·।،۔؛٪'\"”“`‘´’‚„»«「」『』（）〔〕【】《》〈〉⟦⟧—–")
-_PREFIXES = _EDGES | frozenset("§%=$£€¥฿₽﷼₴₠₡₢₣₤₥₦₧₨₩₪₫₭₮₯₰₱₲₳₵₶₷₸₹₺₻₼₾₿")
-_SUFFIX = regex.compile(
-    r"(?:(?<=[0-9])(?:\+|(?:US|[CA])?[$]|[£€¥₹%]|km[²³]?|[dcm]?m[²³]?|ha|[µn]m|yd|in|ft|[kmµ]?g|t|lb|oz|[mk]m?/[sh]|kmh|mph"
-    r"|h?Pa|mbar|[mMkKgGtT][bB]|[TGMK])|['’][sS])\Z"
-)
-_UNCASED = (  # blocks of scripts without upper case, marks among them
-    r"\u0591-\u05f4\u0620-\u06ff\u0750-\u077f\u08a0-\u08bd\u0900-\u09ff\u0b80-\u0cff\u0d80-\u0dff\u1100-\u137f"
-    r"\u2e80-\u30ff\u31c0-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\ufb1d-\ufdff\ufe30-\ufe4f\ufe70-\ufefc"
-    r"\U00020000-\U0002fa1f"
-)
-_QUOTES = r"'\"”“`‘´’‚„»«「」『』（）〔〕【】《》〈〉⟦⟧"
-_BEFORE_STOP = regex.compile(rf"[0-9\p{{Ll}}{_UNCASED}%²\-+|…,:;!?¿؟¡()\[\]{{}}<>_#*&。？！，、；：～·।،۔؛٪{_QUOTES}]")
-_INFIX = regex.compile(
-    rf"\.\.+|…|\p{{So}}|(?<=[0-9])[+\-*^](?=[0-9-])|(?<=[\p{{Ll}}{_UNCASED}{_QUOTES}])\.(?=[\p{{Lu}}{_UNCASED}{_QUOTES}])"
-    rf"|(?<=[\p{{L}}{_UNCASED}]),(?=[\p{{L}}{_UNCASED}])|(?<=[\p{{L}}{_UNCASED}0-9])(?:——|---|--|[-–—~])(?=[\p{{L}}{_UNCASED}])"
-    rf"|(?<=[\p{{L}}{_UNCASED}0-9])[:<>=/](?=[\p{{L}}{_UNCASED}])"
-)
-_ADDRESS = regex.compile(  # of a page or a mailbox: one word, whatever it contains
-    r"(?:[\w+.-]{2,}://)?(?:\S+@)?(?:(?:\d{1,3}\.){3}\d{1,3}"
-    r"|(?:(?:[A-Za-z0-9\u00a1-\uffff][A-Za-z0-9\u00a1-\uffff_-]{0,62})?[A-Za-z0-9\u00a1-\uffff]\.)+"
-    rf"[\p{{Ll}}{_UNCASED}]{{2,63}})(?::\d{{2,5}})?(?:[/?#]\S*)?"
-)
-_FIRST_OF_TWO = re.compile(  # contractions, with or without the apostrophe
-    r"""(?:[Ii](?='?(?:[dm]|ll|ve)\Z)
-    |(?:[Yy]ou|[Hh]e|[Ss]he|[Ii]t|[Ww]e|[Tt]hey|[Ww]ho|[Ww]hat|[Ww]hen|[Ww]here|[Ww]hy|[Hh]ow|[Tt]h(?:ere|at|is|ese|ose))
-        (?='?(?:ll|ve|re|d|s)\Z)
-    |(?:[Cc]a|[Cc]ould|[Dd](?:o|oes|id|are)|[Hh]a(?:d|s|ve)|[Mm](?:ay|ight|ust)|[Nn]eed|[Oo]ught|[Ss]ha|[Ss]hould
-        |[Ww](?:o|ould|as|ere)|[Aa](?:i|re)|[Ii]s)(?=n'?t\Z)
-    |[Cc]an(?=not\Z)|[Gg]on(?=na\Z)|[Gg]ot(?=ta\Z)|[Ll]et(?='s\Z)|(?:1[0-2]|[1-9])(?=(?:[ap]\.m\.|[ap]m)\Z))""",
-    re.VERBOSE,
-)
-_ONE_WORD = frozenset(
-    ["its", "Its", "were", "Were", "well", "Well", "hell", "Hell", "shell", "Shell", "shed", "Shed", "ill", "Ill"]
-)
-_ABBREVIATIONS = frozenset(
-    """
-    Adm. Ak. Ala. Apr. Ariz. Ark. Aug. Bros. Calif. Co. Colo. Conn. Corp. D.C. Dec. Del. Dr. E.G. E.g. Feb. Fla. Ga.
-    Gen. Gov. I.E. I.e. Ia. Id. Ill. Inc. Ind. Jan. Jr. Jul. Jun. Kan. Kans. Ky. La. Ltd. Mar. Mass. Md. Messrs. Mich.
-    Minn. Miss. Mo. Mont. Mr. Mrs. Ms. Mt. N.C. N.D. N.H. N.J. N.M. N.Y. Neb. Nebr. Nev. Nov. Oct. Okla. Ore. Pa. Ph.D.
-    Prof. Rep. Rev. S.C. Sen. Sep. Sept. St. Tenn. Va. Wash. Wis. a.m. co. e.g. i.e. p.m. v.s. vs. and/or w/o
-    """.split()
-) | {f"{letter}." for letter in "abcdefghijklmnopqrstuvwxyzäöü"}
 
 _ASCII_TERMINAL = re.compile("[.!?]")
 _ANY_TERMINAL = re.compile(f"[{''.join(sorted(TERMINALS))}]")
@@ -153,7 +90,7 @@ def word_count(text: str, sentences: str, language: str = "en") -> int:
     """Number of words and punctuation marks in the text."""
     if sentences == "spacy":
         return sum(not token.is_space for token in _spacy(language).tokenizer(text))
-    return sum(len(_tokens(word)) for word in text.split())
+    return sum(len(tokens(word)) for word in text.split())
 
 
 def _starts(text: str) -> list[int]:
@@ -175,7 +112,7 @@ def _ended(text: str, begin: int, starts: list[int]) -> int:
         space = _SPACES.search(text, begin)
         end = space.start() if space else len(text)
         word = text[begin:end]
-        for offset, kind in _remembered(word) if end - begin <= 50 else _split(word):
+        for offset, kind in tokens(word):
             if kind == TERMINAL:
                 seen = True
             elif kind == OTHER and seen:
@@ -191,119 +128,6 @@ def _ended(text: str, begin: int, starts: list[int]) -> int:
         if text[begin].isspace() or text[begin].isalnum():
             starts.append(begin)
             return begin
-
-
-def _tokens(word: str) -> Sequence[tuple[int, int]]:
-    """Offset and kind of each token of a word that is not empty and holds no white space."""
-    if len(word) > 50:
-        return _split(word)
-    return _remembered(word)
-
-
-@lru_cache(maxsize=1 << 17)
-def _remembered(word: str) -> Sequence[tuple[int, int]]:
-    return _split(word)
-
-
-def _split(word: str) -> Sequence[tuple[int, int]]:
-    if word.isalnum() and not word[-1].isalpha():
-        return ((0, OTHER),)
-    start, end, suffixes = 0, len(word), []
-    found: list[int] = []  # where tokens start
-    while start < end:
-        inner = word[start:end]
-        if inner in _ABBREVIATIONS:
-            break
-        before, after = _prefix(inner), 0
-        if before and inner[before:] in _ABBREVIATIONS:
-            found.append(start)
-            start += before
-            break
-        if before < len(inner):
-            after = _suffix(inner[before:])
-        if not before and not after:
-            break
-        if after:
-            suffixes.append(end - after)
-            end -= after
-            if word[start:end] in _ABBREVIATIONS:
-                break
-        if before:
-            found.append(start)
-            start += before
-    if start < end:
-        found += [start + offset for offset in _inside(word[start:end])]
-    found += reversed(suffixes)
-    found = [a for i, a in enumerate(found) if not (i and word[a] == "." and _abbreviated(word, found, i))]
-    ends = [*found[1:], len(word)]
-    return tuple((a, _kind(word[a:b])) for a, b in zip(found, ends, strict=True))
-
-
-def _abbreviated(word: str, starts: list[int], i: int) -> bool:
-    """True if token i, a full stop, makes an abbreviation of the previous token, so that both are one token."""
-    end = starts[i + 1] if i + 1 < len(starts) else len(word)
-    return word[starts[i - 1] : end] in _ABBREVIATIONS
-
-
-def _kind(token: str) -> int:
-    if token[0].isalnum():
-        return OTHER
-    if token in TERMINALS:
-        return TERMINAL
-    return PUNCT if all(unicodedata.category(c)[0] == "P" for c in token) else OTHER
-
-
-def _prefix(word: str) -> int:
-    """Number of characters to cut off the front."""
-    first = word[0]
-    if first in _PREFIXES:
-        return 1
-    if first == ".":
-        dots = len(word) - len(word.lstrip("."))
-        return dots if dots > 1 else 0
-    if first == "+":
-        return int(word[1:2] not in set("0123456789") or len(word) == 1)
-    if word.startswith(("US$", "C$", "A$")):
-        return word.index("$") + 1
-    return int(first > "\x7f" and unicodedata.category(first) == "So")
-
-
-def _suffix(word: str) -> int:
-    """Number of characters to cut off the end."""
-    last = word[-1]
-    if last == ".":
-        dots = len(word) - len(word.rstrip("."))
-        if dots > 1:
-            return dots
-        if len(word) > 1 and _BEFORE_STOP.match(word[-2]):
-            return 1
-        return int(len(word) > 2 and word[-3].isupper() and word[-2].isupper())
-    if last in _EDGES:
-        return 2 if word.endswith("……") else 1
-    if last > "\x7f" and unicodedata.category(last) == "So":
-        return 1
-    match = _SUFFIX.search(word, max(0, len(word) - 8))
-    return len(match.group()) if match else 0
-
-
-def _inside(word: str) -> list[int]:
-    """Starts of the tokens of a word that has nothing left to cut off its ends."""
-    if word in _ABBREVIATIONS or word in _ONE_WORD:
-        return [0]
-    if two := _FIRST_OF_TWO.match(word):
-        return [0, two.end()]
-    if word.isalnum() or ("." in word and _ADDRESS.fullmatch(word)):
-        return [0]
-    starts, end = [0], 0
-    for match in _INFIX.finditer(word):
-        if match.start() == 0:
-            continue
-        if match.start() != end:
-            starts.append(match.start())
-        end = match.end()
-        if end < len(word):
-            starts.append(end)
-    return starts
 
 
 def problems(sentences: str, language: str) -> list[str]:
