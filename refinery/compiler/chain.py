@@ -16,13 +16,21 @@ from refinery.compiler.batch_reads import BatchRead, BatchReads
 from refinery.compiler.bounds import in_range, order_terms
 from refinery.compiler.column_names import ColumnNames, Keys, called, column, stem
 from refinery.compiler.deduplicators import MATCH_KEY
+from refinery.compiler.feature_users import FeatureUse, feature_users
 from refinery.compiler.layers import Layers
 from refinery.compiler.mistakes import each_of, sentences
 from refinery.compiler.model import ALONE, Chain, CompileContext, OrderTerm, Schema, Stat, TextChange
-from refinery.compiler.stability import unstable
 from refinery.compiler.stat_groups import GroupReads, key_columns
-from refinery.compiler.templates import arguments, asks_for, ident, json_path, lit, template
-from refinery.compiler.user_names import json_column, json_of_numbers, own_expression, parse, resolve
+from refinery.compiler.template_faults import blaming, parsed, rendered, select_of
+from refinery.compiler.templates import asks_for, ident, json_path, lit
+from refinery.compiler.user_names import (
+    json_column,
+    json_of_numbers,
+    own_expression,
+    parse,
+    require_one_sample,
+    resolve,
+)
 from refinery.errors import Problem, RecipeError, did_you_mean
 from refinery.operators import Function, Library, Operator
 from refinery.operators.bounds import kept_range
@@ -65,7 +73,7 @@ class _Compiler:
         for stat in around.stats:
             self._remember(stat)
         self.reads = BatchReads(schema, text_key)
-        self.users: dict[tuple[Keys, int, str], int] = {}
+        self.users: Mapping[FeatureUse, int] = {}
         self.within: dict[str, list[str]] = {}  # column of a feature -> columns of features that it is made of
         self.chars: dict[str, str] = {}  # text -> column with its length
         self.current = 0  # the step that is compiled
@@ -84,7 +92,7 @@ class _Compiler:
                 self.chain.versions[0] = name
             self.reads.add(name, self.reads.text(keys))
         self.reads.judge(self.chain.read[self.text_key])
-        self._count_feature_users()
+        self.users = feature_users(self._all_steps(), self.library, self._keys)
         problems: list[Problem] = []
         layers = self.chain.layers = Layers(self.reads.columns)
         layers.add(self.alive, parse("_bad IS NULL"), 0, "rows that could be read", "alive")
@@ -128,8 +136,7 @@ class _Compiler:
         summary = self.around.summary
         if summary is None or not self.around.first:
             return []
-        lookup = partial(self._lookup, keys=self.text_key, user_sql=True)
-        own = partial(own_expression, lookup=lookup, known=self._known())
+        own = self._own(self.text_key)
         problems: list[Problem] = []
         for place, columns in key_columns(summary, GroupReads(self.schema, self._from_line, self._input, own)):
             try:
@@ -177,12 +184,14 @@ class _Compiler:
             self._count_chars(step, keys)
         if operator.kind == "mapper" and operator.writes[0]:
             self._write(step, operator, select, note)
-        elif operator.kind == "mapper":
-            self._mapper(step, keys, select, note)
-        elif operator.kind == "stats" or self.around.measure:
-            self._measure(step, operator, select, note)
-        else:
-            self._filter(step, operator, select, note)
+            return
+        with blaming(operator.path, operator.sql):
+            if operator.kind == "mapper":
+                self._mapper(step, keys, select, note)
+            elif operator.kind == "stats" or self.around.measure:
+                self._measure(step, operator, select, note)
+            else:
+                self._filter(step, operator, select, note)
 
     def _take_out(self, step: Any, operator: Operator) -> None:
         """Remove from the text the units that the deduplicator of the stage before has found."""
@@ -215,8 +224,7 @@ class _Compiler:
         """Expressions, with directions, that choose the kept sample of several."""
         keep = "first" if self.around.compare else step.params.get("keep", "first")
         terms = [] if keep == "first" else order_terms(keep)
-        own = partial(own_expression, lookup=partial(self._lookup, keys=keys, user_sql=True), known=self._known())
-        found = each_of([partial(own, term) for term, _ in terms])
+        found = each_of([partial(self._own(keys), term) for term, _ in terms])
         return [(parse(sql), direction) for sql, (_, direction) in zip(list(found), terms, strict=True)]
 
     def _define_key(self, step: Any, name: str, expression: exp.Expr, note: str) -> str:
@@ -225,7 +233,8 @@ class _Compiler:
         return name
 
     def _render(self, step: Any, operator: Operator, keys: Keys, sql: str | None = None) -> dict[str, exp.Expr]:
-        text = self.version[keys][0]
+        """Expressions that an operator's SQL selects, by name, with the columns of the chain in place of names."""
+        text, body = self.version[keys][0], sql or operator.sql
         params = {**step.params, **self._own_sql(step, operator, keys)}
         context = {
             **{name: value for name, value in params.items() if name in operator.params},
@@ -237,22 +246,16 @@ class _Compiler:
             "suffix": self._suffix(operator),
             "removed": self.chain.removed,
         }
-        body = template(sql or operator.sql).render(context)
-        select = parse(body)
-        if not isinstance(select, exp.Select):
-            raise ValueError("its body is not one SELECT")
-        if more := [name.strip("_").upper() for name, value in select.args.items() if value and name != "expressions"]:
-            raise ValueError(
-                f"its body has {more[0]}, but is one SELECT of columns; put what reads rows into a subquery"
-            )
+        with blaming(operator.path, body):
+            return self._selected(step, operator, keys, select_of(operator.path, body, context))
+
+    def _selected(self, step: Any, operator: Operator, keys: Keys, select: exp.Select) -> dict[str, exp.Expr]:
         found: dict[str, exp.Expr] = {}
         own = {stat: stat for stat in operator.stats_of(step.params)}
         inner: dict[str, str] = {}
         for projection in select.expressions:
             name, expression = projection.alias_or_name, projection.unalias()
-            reason = unstable(expression)
-            if reason:
-                raise ValueError(reason)
+            require_one_sample(expression)
             # A condition names the statistics selected beside it; their columns are inserted once they are defined.
             mine = own | inner if name == "keep" else inner
             expression = resolve(expression, partial(self._own_or_other, mine, keys), self._known())
@@ -274,9 +277,13 @@ class _Compiler:
         given = self.names.free(f"_inner_{step.index}{stem((name,))}", "inner", step.index, name)
         return self._define(step, given, guarded, f"what step {step.index} needs", "inner")
 
+    def _own(self, keys: Keys) -> Callable[[str], str]:
+        """Function that puts the columns of the chain in place of the names in a person's SQL."""
+        return partial(own_expression, lookup=partial(self._lookup, keys=keys, user_sql=True), known=self._known())
+
     def _own_sql(self, step: Any, operator: Operator, keys: Keys) -> dict[str, str]:
         """Parameters that are a person's SQL, with the columns of the chain in place of the person's names."""
-        own = partial(own_expression, lookup=partial(self._lookup, keys=keys, user_sql=True), known=self._known())
+        own = self._own(keys)
         given = {name: step.params.get(name) for name, param in operator.params.items() if param.type == "sql"}
         given = {name: sql for name, sql in given.items() if sql is not None}
         return dict(zip(given, list(each_of([partial(own, sql) for sql in given.values()])), strict=True))
@@ -387,6 +394,8 @@ class _Compiler:
 
     def _feature(self, name: str, keys: Keys, step: Any, params: Mapping[str, Any]) -> str:
         """The column of a feature: one for each version of a text and each choice of parameters."""
+        if name not in self.library.features:
+            raise ValueError(f"there is no feature {name!r}{did_you_mean(name, self.library.features)}")
         text, version = self.version[keys]
         alone = None if self.share else step.index
         wanted = f"_{name}_{stem(keys)}_{version}" + ("" if self.share else f"_{step.index}")
@@ -401,10 +410,11 @@ class _Compiler:
                 within.append(self._feature(inner, keys, step, its))
                 return within[-1]
 
-            sql = template(feature.sql).render({**feature.context(params), "text": text, "feature": other})
-            expression = parse(sql)
-            if reason := unstable(expression):
-                raise ValueError(f"feature {name}: {reason}")
+            context = {**feature.context(params), "text": text, "feature": other}
+            with blaming(feature.path, feature.sql):
+                sql = rendered(feature.path, feature.sql, context)
+                expression = parsed(feature.path, feature.sql, sql)
+                require_one_sample(expression)
             self._calls(expression, feature.functions)
             note = f"{name} of the text after step {version}"
             self._define(step, given, f"CASE WHEN {self.alive} THEN {sql} END", note, "feature")
@@ -415,16 +425,6 @@ class _Compiler:
         self.chain.features.setdefault(feature, []).append(step.index)
         for inner in self.within.get(feature, ()):
             self._uses(inner, step)
-
-    def _count_feature_users(self) -> None:
-        """Count the steps that use each feature of each text version, for the template function `shares`."""
-        version = {keys: 0 for keys in self.version}
-        for step in self._all_steps():
-            operator, keys = self.library.operators[step.name], self._keys(step)
-            for name in (argument.text for argument in arguments(operator.sql, "feature") if not argument.is_variable):
-                self.users[keys, version[keys], name] = self.users.get((keys, version[keys], name), 0) + 1
-            if operator.kind == "mapper" and not operator.writes[0]:
-                version[keys] = step.index
 
     def _suffix(self, operator: Operator) -> str:
         if not asks_for(operator.sql, "suffix"):

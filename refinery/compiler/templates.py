@@ -16,10 +16,19 @@ from refinery.compiler.template_code import code_cache
 
 @lru_cache(maxsize=1024)
 def asks_for(body: str, name: str) -> bool:
-    """Return whether a template uses a variable."""
+    """Return whether a template uses a variable; one that cannot be read uses none."""
     from jinja2.meta import find_undeclared_variables
 
-    return name in body and name in find_undeclared_variables(environment().parse(body))
+    tree = _tree(body) if name in body else None
+    return tree is not None and name in find_undeclared_variables(tree)
+
+
+def _tree(body: str) -> jinja2.nodes.Template | None:
+    """The tree of a template; None for one that cannot be read, which is reported when it is rendered."""
+    try:
+        return environment().parse(body)
+    except jinja2.TemplateSyntaxError:
+        return None
 
 
 @dataclass(frozen=True)
@@ -33,9 +42,10 @@ class Argument:
 @lru_cache(maxsize=1024)
 def arguments(body: str, function: str) -> tuple[Argument, ...]:
     """The first arguments of a template's calls of a function, each once, by line; other expressions are left out."""
-    if function not in body:  # parsing takes as long as compiling
+    tree = _tree(body) if function in body else None  # parsing takes as long as compiling
+    if tree is None:
         return ()
-    calls = environment().parse(body).find_all(jinja2.nodes.Call)
+    calls = tree.find_all(jinja2.nodes.Call)
     own = [call for call in calls if isinstance(call.node, jinja2.nodes.Name) and call.node.name == function]
     given = [call.args[0] for call in sorted(own, key=lambda call: call.lineno) if call.args]
     return tuple(dict.fromkeys(found for node in given if (found := _argument(node)) is not None))

@@ -36,9 +36,7 @@ def own_expression(sql: str, lookup: Lookup, known: Iterable[str]) -> str:
         raise ValueError(f"an expression needs no name; leave out AS {expression.alias}")
     if isinstance(expression.unnest(), exp.Collate):
         raise ValueError("a collation is lost where the value is stored; write lower(...) or strip_accents(...)")
-    reason = unstable(expression) or _not_of_one_sample(expression)
-    if reason:
-        raise ValueError(reason)
+    require_one_sample(expression)
     return f"({resolve(expression, lookup, known).sql('duckdb', normalize_functions=False)})"
 
 
@@ -50,8 +48,14 @@ def _can_be_selected(sql: str) -> bool:
     return isinstance(found, exp.Select) and len(found.expressions) == 1
 
 
+def require_one_sample(expression: exp.Expr) -> None:
+    """Raise ValueError for an expression that does not have one value per sample, the same in every run."""
+    if reason := unstable(expression) or _not_of_one_sample(expression):
+        raise ValueError(reason)
+
+
 def _not_of_one_sample(expression: exp.Expr) -> str | None:
-    """Reason that a user's expression does not have exactly one value per sample, or None."""
+    """Reason that an expression does not have exactly one value per sample, or None."""
     for node in expression.walk():
         inside = reads_elsewhere(node)
         if not inside and (isinstance(node, (exp.Star, exp.Columns)) or function_name(node) in _MULTIPLYING):

@@ -14,15 +14,18 @@ from refinery.common.lazy import duckdb
 from refinery.common.paths import printable
 from refinery.compiler.program import Program
 from refinery.compiler.stages import Stage
+from refinery.compiler.template_faults import blamed
 from refinery.errors import OperatorError, Problem, RecipeError, StatementTimeout
 from refinery.io.model import Shard
 from refinery.io.side_files import files
+from refinery.operators import Library
 from refinery.recipe.model import StatSummary
 from refinery.workers.statement_limits import too_long
 from refinery.workers.worker import Worker
 
 # Seconds for each step alone after the whole statement has timed out: over no rows, one step alone takes that long.
 _ALONE = 2.0
+_NEAR = re.compile(r'^Did you mean "([^"_][^"]*)"\?', re.MULTILINE)
 _NOT_FOUND = re.compile(r'Referenced (?:column|table) ".*" not found')
 # Outside of subqueries names are looked up when a step is compiled, so what DuckDB does not find stands within one.
 _WITHIN = (
@@ -49,6 +52,7 @@ def bind(
     compiled: Callable[[Sequence[Any]], Program],
     shards: list[Shard],
     summary: StatSummary,
+    library: Library,
 ) -> None:
     """Run the statement of a stage over no rows. Raises RecipeError with the problems of all steps.
 
@@ -67,7 +71,7 @@ def bind(
         raise OperatorError(wrong) from None
     except duckdb.Error as error:
         wrong = _words(error, whole)
-    problems = _problems(whole, wrong, steps, compiled, shards)
+    problems = _problems(whole, wrong, steps, compiled, shards, library)
     problems += _of_keys(whole, compiled, shards, summary) if whole.keys else []
     raise RecipeError(problems) if problems else OperatorError(wrong)
 
@@ -85,7 +89,12 @@ def _of_keys(
 
 
 def _problems(
-    whole: Program, wrong: str, steps: Sequence[Any], compiled: Callable[[Sequence[Any]], Program], shards: list[Shard]
+    whole: Program,
+    wrong: str,
+    steps: Sequence[Any],
+    compiled: Callable[[Sequence[Any]], Program],
+    shards: list[Shard],
+    library: Library,
 ) -> list[Problem]:
     """Problems that DuckDB has with each step; steps after one that times out are not tried.
 
@@ -98,17 +107,22 @@ def _problems(
         try:
             program = _alone(whole, compiled([*good, step]), whole.seconds)
             if (program.pass_sql, program.match_keys) == (whole.pass_sql, whole.match_keys):
-                problems.append(Problem(step.where, f"{step.name}: {wrong}"))
+                problems.append(_problem(step, wrong, library))
                 continue
             _run_over_nothing(program, shards)
             good.append(step)
         except StatementTimeout as error:
             return [*problems, _endless_step(step, _words(error, whole))]
         except duckdb.Error as error:
-            problems.append(Problem(step.where, f"{step.name}: {_words(error, program)}"))
+            problems.append(_problem(step, _words(error, program), library))
         except RecipeError:
             continue  # the step names a statistic of a wrong step
     return problems
+
+
+def _problem(step: Any, wrong: str, library: Library) -> Problem:
+    operator = library.operators[step.name]
+    return Problem(step.where, f"{step.name}: {blamed(operator.path, operator.sql, wrong)}")
 
 
 def _slow(
@@ -174,11 +188,14 @@ def _run_over_nothing(program: Program, shards: list[Shard]) -> None:
 
 
 def _first_line(error: Exception) -> str:
-    """First line of DuckDB's message; a message about the guards around a step's expression is reworded."""
+    """First line of DuckDB's message, with the name that it proposes; some messages are put in a recipe's words."""
     text = (
         str(error).splitlines()[0].strip().removeprefix("Binder Error: ").removeprefix("Catalog Error: ").rstrip(".!")
     )
     mixed = re.search(r"Cannot mix values of type (.+) and (VARCHAR|BOOLEAN) in COALESCE", text)
     if mixed:
         return f"the expression gives {mixed[1]} where {mixed[2]} is needed; compare or CAST it"
-    return f"{text}; {_WITHIN}" if _NOT_FOUND.match(text) else text
+    if "must appear in the GROUP BY clause" in text:
+        return "an aggregate looks at more than one row; an operator sees one sample at a time"
+    near = _NEAR.search(str(error))
+    return f"{text}; {_WITHIN}" if _NOT_FOUND.match(text) else f"{text}. Did you mean {near[1]!r}?" if near else text

@@ -243,7 +243,7 @@ def compile_stages(
             planned = compile_stage(stage, recipe, library, schema, text_key, earlier, last)
             if shards is not None and not (planned.stored and binds_alike(planned.program)):
                 alone = partial(_only, stage, recipe, library, schema, tuple(earlier))
-                bind(planned.program, stage, alone, shards, recipe.stat_summary)
+                bind(planned.program, stage, alone, shards, recipe.stat_summary, library)
                 if planned.key and not planned.stored:
                     store_stage(planned.key, planned.program, planned.chain, library)
         except RecipeError as error:
@@ -300,7 +300,7 @@ def _problems_of_rest(
     try:
         planned = compile_stage(rest, recipe, library, schema, text_key, earlier, False)
         alone = partial(_only, rest, recipe, library, schema, earlier)
-        bind(planned.program, rest, alone, shards, recipe.stat_summary)
+        bind(planned.program, rest, alone, shards, recipe.stat_summary, library)
     except RecipeError as found:
         return _sure(found.problems, schema)
     return ()

@@ -7,6 +7,14 @@ import re
 from refinery.common.lazy import exp
 
 
+class UnreadableSQL(ValueError):
+    """SQL that cannot be parsed. line: of the SQL, where it is known, else 1."""
+
+    def __init__(self, reason: str, line: int) -> None:
+        super().__init__(reason)
+        self.line = line
+
+
 def parse(sql: str) -> exp.Expr:
     """Parse one DuckDB statement or expression. Raises ValueError with a one-line reason."""
     import sqlglot
@@ -19,7 +27,7 @@ def parse(sql: str) -> exp.Expr:
         reason = str(details.get("description") or error).splitlines()[0].rstrip(".")
         reason = re.sub(r"Required keyword: '\w+' missing for <class '[\w.]*?(\w+)'>", r"\1 lacks an operand", reason)
         at = details.get("highlight")
-        raise ValueError(f"{reason}, at {at!r}" if at else reason) from None
+        raise UnreadableSQL(f"{reason}, at {at!r}" if at else reason, int(details.get("line") or 1)) from None
     if len(found) > 1:
         raise ValueError("there is more than one statement, or something after a semicolon")
     if not found or found[0] is None:
