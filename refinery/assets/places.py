@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from refinery.common.cache_folder import cache_root, named_folder
 from refinery.common.lazy_dataclass import dataclass
 
 
@@ -34,10 +35,11 @@ def places(folder: bool, own: Sequence[str] = ()) -> list[Place]:
 
 
 def store() -> str:
-    """The folder into which `refinery assets --fetch` downloads: `assets` in the user's cache folder of refinery."""
-    from refinery.kernels.core.cache import cache_root
+    """The folder into which `refinery assets --fetch` downloads: `assets` in the user's cache folder of refinery.
 
-    return str(cache_root().absolute() / "assets")
+    Also in a folder that several users share: nothing in it is run, and results are of its contents.
+    """
+    return str((named_folder() or cache_root()) / "assets")
 
 
 def hub() -> Place:

@@ -23,7 +23,7 @@ from refinery.io.model import Part, Shard
 from refinery.io.writers.shared_file import SharedFile
 from refinery.operators import Library, is_shipped
 from refinery.operators.assets import by_contents
-from refinery.operators.local_code import stamp
+from refinery.operators.local_code import digest_of, local_modules
 from refinery.operators.versions import libraries, versions
 from refinery.planning.plan import CompiledStage
 from refinery.storage.open import open_store
@@ -77,11 +77,13 @@ def _source(path: Path) -> list[Any]:
     """A digest of a file with operators, and the versions of the libraries that it imports."""
     found = hashlib.sha256(path.read_bytes()).hexdigest()
     shipped = is_shipped(path)  # libraries of shipped operators are among `versions`
-    return [found, {} if shipped or path.suffix != ".py" else _libraries(path, stamp(path))]
+    if shipped or path.suffix != ".py":
+        return [found, {}]
+    return [found, _libraries(path, (found, *map(digest_of, local_modules(path).values())))]
 
 
 @lru_cache(maxsize=1024)
-def _libraries(path: Path, state: tuple[int, int]) -> dict[str, str]:
+def _libraries(path: Path, digests: tuple[str, ...]) -> dict[str, str]:
     return libraries(path)
 
 

@@ -8,8 +8,8 @@ from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from refinery.common.cache_files import read_cached, write_cached
+from refinery.common.cache_folder import cache_root
 from refinery.common.packages import installed_version
-from refinery.kernels.core.cache import cache_root
 
 if TYPE_CHECKING:
     from jinja2 import BytecodeCache

@@ -8,7 +8,7 @@ import os
 from typing import TYPE_CHECKING
 
 from refinery.kernels import lazy
-from refinery.kernels.core.cache import CACHE
+from refinery.kernels.core.cache import CACHE, own_name
 
 if TYPE_CHECKING:
     from refinery.kernels import core as core
@@ -22,5 +22,6 @@ if TYPE_CHECKING:
 else:
     __getattr__ = lazy.modules_of(__name__, __file__)
 
-# numba reads this variable on its first import, and this package is imported before numba.
-os.environ.setdefault("NUMBA_CACHE_DIR", str(CACHE / "numba"))
+# numba reads this variable on its first import, and this package is imported before numba. Nobody else has the folder:
+# numba does not notice all changes of the code that a kernel is made of.
+os.environ.setdefault("NUMBA_CACHE_DIR", str(CACHE / "numba" / own_name()))

@@ -41,7 +41,7 @@ def digest_of(path: str, pattern: str = "") -> list[tuple[str, str]]:
 
     pattern: of the files that count, in the folder itself; empty for all.
     """
-    place = Path(path).expanduser()
+    place = Path(os.path.expanduser(path))
     inside = place.is_dir()
     files: Iterable[Path] = sorted(place.iterdir() if pattern else place.rglob("*")) if inside else [place]
     there = (file for file in files if file.is_file() and (not inside or matches(file.name, pattern)))

@@ -15,15 +15,20 @@ from refinery.errors import OperatorError
 from refinery.operators.headers import aliases, read_feature, read_operator
 from refinery.operators.home import shipped
 from refinery.operators.model import KINDS, Feature, Function, Operator
+from refinery.operators.modules import forget_users
 from refinery.operators.reader_files import FOLDER, ReaderFile, read_reader
 
 Item = TypeVar("Item")
 
 
 class Library:
-    """Operators and features of the shipped folders and of the user's own, read at first use."""
+    """Operators and features of the shipped folders and of the user's own, read at first use.
+
+    A new library has the user's code imported anew.
+    """
 
     def __init__(self, extra: tuple[str | Path, ...] = ()) -> None:
+        forget_users()
         home = shipped()
         self._folders = [home / "sql", home / "udfs"]
         for folder in (Path(absolute(str(path))) for path in extra):

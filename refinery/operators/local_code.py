@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import os
 import site
 import sys
@@ -13,8 +14,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from zipfile import BadZipFile, ZipFile, is_zipfile
 
-# Size in bytes and time of change in ns.
-Stamp = tuple[int, int]
+from refinery.operators.distributed import is_distributed
 
 
 def local_modules(path: Path) -> dict[str, Path]:
@@ -35,19 +35,23 @@ def local_modules(path: Path) -> dict[str, Path]:
     return found
 
 
-def stamp(path: Path) -> Stamp:
-    """Size and time of change of a file; zeros if it is missing."""
+def digest_of(path: Path) -> str:
+    """Digest of the contents of a file; empty if it cannot be read."""
     try:
-        status = os.stat(path)
+        return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError:
-        return 0, 0
-    return status.st_size, status.st_mtime_ns
+        return ""
+
+
+def is_installed(path: str) -> bool:
+    """Return whether a file belongs to Python, to an installed package or to refinery."""
+    return _is_installed(path, tuple(sys.path))
 
 
 @lru_cache(maxsize=4096)
-def is_installed(path: str) -> bool:
-    """Return whether a file belongs to Python, to an installed package or to refinery."""
-    return os.path.realpath(path).startswith(_installed())
+def _is_installed(path: str, where: tuple[str, ...]) -> bool:
+    real = os.path.realpath(path)
+    return real.startswith(_installed()) or is_distributed(real, where)
 
 
 def sources_in(file: Path) -> list[bytes]:
@@ -61,11 +65,11 @@ def sources_in(file: Path) -> list[bytes]:
 
 
 def _imported(file: Path, package: str) -> tuple[str, ...]:
-    return _imports(file, stamp(file), package)
+    return _imports(file, digest_of(file), package)
 
 
 @lru_cache(maxsize=4096)
-def _imports(file: Path, state: Stamp, package: str) -> tuple[str, ...]:
+def _imports(file: Path, digest: str, package: str) -> tuple[str, ...]:
     """Names that the code of a file imports: modules, or members of modules."""
     try:
         trees = [ast.parse(text) for text in sources_in(file)]

@@ -1,54 +1,74 @@
-"""numba's cached machine code of user kernels, dropped when its sources have changed.
+"""Folders of numba's cached machine code of operators.
 
-numba checks only the file of a kernel. Functions and numbers that the kernel uses from other files are part of the
-machine code all the same.
+numba takes cached code for that of a kernel whose file has the same size and time. Functions and numbers that the
+kernel uses from other files are part of the machine code all the same.
 """
 
 from __future__ import annotations
 
+import atexit
 import hashlib
-import os
-from collections.abc import Collection
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from refinery.common.running import is_running
+from refinery.kernels.core.cache import CACHE, name_prefix, own_name
+from refinery.operators.home import is_shipped
+from refinery.operators.local_code import local_modules
 
-def drop_stale(operator: Path, modules: Collection[Path]) -> None:
-    """Remove numba's cache of an operator and its modules, unless they are unchanged since the last call.
+_ROOT = CACHE / "numba"
 
-    Data files beside the operator count by size and time.
+
+@contextmanager
+def cached_apart(operator: Path) -> Iterator[None]:
+    """Name numba's folder for the machine code of an operator that is imported in the body.
+
+    A shipped operator has a folder by its contents. What code of a user depends on is known to nobody, so each import
+    has a folder of its own; it stays numba's, because functions of the user may compile others when they are called.
     """
-    texts = {path: path.read_bytes() for path in sorted({operator, *modules}) if path.is_file()}
-    if not any(b"jit" in text for text in texts.values()):
+    shipped = is_shipped(operator)
+    if not _uses_numba(operator, shipped):
+        yield
         return
-    from refinery.kernels.core.cache import CACHE
-
-    whole = hashlib.sha256()
-    for path, text in texts.items():
-        whole.update(f"{path}\0{hashlib.sha256(text).hexdigest()}\n".encode())
-    for path in sorted(operator.parent.iterdir()):
-        if path.is_file() and path not in texts:
-            status = path.stat()
-            whole.update(f"{path.name}\0{status.st_size} {status.st_mtime_ns}\n".encode())
-    note = CACHE / "own" / hashlib.sha256(str(operator.resolve()).encode()).hexdigest()[:32]
-    if not note.is_file() or note.read_text() != whole.hexdigest():
-        _drop({path.parent for path in texts})
-        _write(note, whole.hexdigest())
-
-
-def _drop(folders: Collection[Path]) -> None:
-    """Remove numba's cache files of all code in the folders."""
-    from numba.core import caching, config
+    from numba import config
 
     settings: Any = config  # its attributes are made at import
-    for folder in folders:
-        place = caching._CacheLocator.get_suitable_cache_subpath(str(folder / "any.py"))
-        for file in Path(settings.CACHE_DIR, place).glob("*.nb[ci]"):
-            file.unlink(missing_ok=True)  # numba has made the folder by now, and expects it to exist
+    before = settings.CACHE_DIR
+    settings.CACHE_DIR = str(_of_shipped(operator) if shipped else _of_import())
+    try:
+        yield
+    finally:
+        if shipped:
+            settings.CACHE_DIR = before
 
 
-def _write(note: Path, text: str) -> None:
-    note.parent.mkdir(parents=True, exist_ok=True)
-    aside = note.with_suffix(f".{os.getpid()}.tmp")
-    aside.write_text(text)
-    os.replace(aside, note)
+def _uses_numba(operator: Path, shipped: bool) -> bool:
+    if not shipped and "numba" in sys.modules:
+        return True
+    files = [operator, *(() if shipped else local_modules(operator).values())]
+    return any(b"numba" in file.read_bytes() for file in files if file.is_file())
+
+
+def _of_shipped(operator: Path) -> Path:
+    return _ROOT / hashlib.sha256(operator.read_bytes()).hexdigest()[:16]
+
+
+def _of_import() -> Path:
+    """A folder that exists for as long as this process, once numba has made it."""
+    _tidy()
+    folder = _ROOT / own_name()
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def _tidy() -> None:
+    """Remove the folders of this machine's processes that have ended."""
+    for folder in _ROOT.glob(f"{name_prefix()}*"):
+        owner = folder.name.removeprefix(name_prefix()).partition("-")[0]
+        with suppress(ValueError):
+            if not is_running(int(owner)):
+                shutil.rmtree(folder, ignore_errors=True)

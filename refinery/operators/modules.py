@@ -3,72 +3,61 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 import importlib.util
 import sys
 import threading
 from contextlib import nullcontext
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 
 from refinery.errors import OperatorError
 from refinery.operators.home import is_shipped
-from refinery.operators.local_code import Stamp, local_modules, stamp
-from refinery.operators.machine_code import drop_stale
+from refinery.operators.local_code import local_modules
+from refinery.operators.machine_code import cached_apart
 from refinery.operators.opened_files import forget
+from refinery.operators.source_modules import SourceLoader, find_sources, forget_changed, forget_modules
 from refinery.operators.user_code import running
 
 _importing = threading.RLock()
-# By name of an operator's module: its file and its local modules, as they were at the import.
-_made_of: dict[str, dict[Path, Stamp]] = {}
+# Files of users' operators that are imported, by the names of their modules.
+_of_users: dict[str, Path] = {}
 
 
 def load_module(path: Path) -> ModuleType:
-    """Import an operator's Python file by its path; again only if it or its local modules have changed."""
-    import refinery.kernels  # noqa: F401  sets numba's cache folder before numba reads it
-
-    # The same name in every process: numba's cache on disk identifies a kernel by the name of its module.
+    """Import an operator's Python file by its path; that of a user anew after `forget_users`."""
     digest = hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:16]
     name = f"refinery_udf_{path.parent.name}_{path.stem}_{digest}"
     with _importing:
-        if name in sys.modules and _made_of.get(name) == _state(path):
-            return sys.modules[name]
-        _forget(name, path)
-        module = _import(name, path)
-        if not is_shipped(path):  # `sys.path` is now known, and no kernel has been called yet
-            drop_stale(path, local_modules(path).values())
-        _made_of[name] = _state(path)
-        return module
+        return sys.modules.get(name) or _import(name, path)
 
 
-def _state(path: Path) -> dict[Path, Stamp]:
-    """Stamps of an operator's file and of its local modules, as this process finds them."""
-    modules = {} if is_shipped(path) else local_modules(path)
-    return {file: stamp(file) for file in (path, *modules.values())}
+def forget_users() -> None:
+    """Unload the operators of users with the modules that they import.
 
-
-def _forget(name: str, path: Path) -> None:
-    """Unload a changed operator and its local modules, so that they are imported again."""
-    if name not in sys.modules:
-        return
-    del sys.modules[name]
-    forget(path)
-    importlib.invalidate_caches()
-    for module in local_modules(path):
-        sys.modules.pop(module, None)
+    Each run imports them anew, as a new process would: they may have changed, and whatever they have read.
+    """
+    with _importing:
+        for name, path in _of_users.items():
+            sys.modules.pop(name, None)
+            forget(path)
+        if _of_users:
+            forget_modules()
+        _of_users.clear()
 
 
 def _import(name: str, path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
+    shipped = is_shipped(path)
+    loader = (SourceFileLoader if shipped else SourceLoader)(name, str(path))
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
+    assert spec is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    cached = sys.dont_write_bytecode
-    # Python compares compiled code with its source by size and second: an edit in the same second would be lost.
-    sys.dont_write_bytecode = cached or not is_shipped(path)
+    if not shipped:
+        _prepare(name, path)
     try:
-        with nullcontext() if is_shipped(path) else running(path, "the import of the file"):
-            spec.loader.exec_module(module)
+        with cached_apart(path), nullcontext() if shipped else running(path, "the import of the file"):
+            loader.exec_module(module)
     except OperatorError:
         del sys.modules[name]
         raise
@@ -77,6 +66,11 @@ def _import(name: str, path: Path) -> ModuleType:
         if isinstance(error, Exception):
             raise OperatorError(f"{path}: cannot be imported: {type(error).__name__}: {error}") from error
         raise
-    finally:
-        sys.dont_write_bytecode = cached
     return module
+
+
+def _prepare(name: str, path: Path) -> None:
+    """Have what the file of a user imports taken from its sources as they are now."""
+    _of_users[name] = path
+    find_sources()
+    forget_changed(local_modules(path).items())

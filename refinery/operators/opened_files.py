@@ -89,6 +89,11 @@ def suspended() -> Iterator[None]:
         _active.found = before
 
 
+def runs_operator() -> bool:
+    """True in a thread that runs code of an operator, or that an operator has started."""
+    return bool(_concerned())
+
+
 def _install() -> None:
     """Install the audit hook in this process once: it cannot be removed. Not every Python has events for threads."""
     global _installed
@@ -143,7 +148,7 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 def _note_file(path: Any, mode: str | None, flags: int | None) -> None:
-    if not isinstance(path, (str, bytes, os.PathLike)) or not (concerned := _concerned()):
+    if not isinstance(path, (str, bytes, os.PathLike)) or not (concerned := _readers()):
         return
     flags = flags if isinstance(flags, int) else 0
     if flags & os.O_ACCMODE == os.O_WRONLY or flags & _CREATES or (mode or "").startswith(("w", "x", "a")):
@@ -170,6 +175,14 @@ def _by_operators() -> list[Traces]:
         if file.startswith("<frozen importlib"):
             return []
         frame = frame.f_back
+    return concerned
+
+
+def _readers() -> list[Traces]:
+    """Traces as in `_by_operators`, also for a file that Python reads to import it."""
+    concerned = _concerned()
+    if concerned and not sys._getframe(3).f_code.co_filename.startswith("<frozen importlib"):
+        return _by_operators()
     return concerned
 
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from refinery.common.cache_files import read_cached, write_cached
+from refinery.common.cache_folder import cache_root
 from refinery.compiler.layers import Layers
 from refinery.compiler.model import Chain
 from refinery.compiler.program import Program
-from refinery.kernels.core.cache import cache_root
 from refinery.operators import Library, is_shipped
 from refinery.operators.versions import sources_changed, versions
 from refinery.workers.serialization import from_json, to_json

@@ -53,7 +53,7 @@ def materialise(work_dir: Path, output: str | None = None, overwrite: bool = Fal
             local = open_store(str(RunDir(work_dir).tables))
             keep_only(local, None)
         return database
-    target = Path(output).expanduser()
+    target = Path(os.path.expanduser(output))
     if target.exists() and not overwrite:
         raise OutputError(f"{target}: exists. Name another file, or add --overwrite")
     with writing(str(target)):

@@ -67,7 +67,7 @@ def open_folder(location: Location) -> StatsFolder:
         raise DataError(f"{location!r} is no folder: give a path, a URL, a pair of URL and options, or a DirFileSystem")
     path = os.fspath(location)
     if "://" not in path and "::" not in path:
-        return LocalFolder(Path(path).expanduser())
+        return LocalFolder(Path(os.path.expanduser(path)))
     if path.startswith("file://"):
         return LocalFolder(Path(path.removeprefix("file://")))
     from refinery.stats.remote import RemoteFolder

@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from refinery import kernels
+from refinery.common.cache_folder import cache_root
 
 # A file that changes twice within a tick of the file system's clock looks as if it had changed once.
 _TICK = 2_000_000_000
@@ -60,8 +61,6 @@ def _remembered(path: str, kind: str, compute: Callable[[], str]) -> str:
 
 
 def _place_of(known: tuple[str, str]) -> Path:
-    from refinery.kernels.core.cache import cache_root
-
     name = hashlib.sha256("\0".join(known).encode("utf-8", "surrogateescape")).hexdigest()
     return cache_root() / "digests" / name[:32]
 

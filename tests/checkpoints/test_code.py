@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import os
+import py_compile
 import shutil
 import sys
 import textwrap
@@ -234,47 +237,126 @@ def test_every_part_of_refinery_counts_unless_there_is_a_reason(tmp_path: Path) 
 KERNEL = """
 import sys
 sys.path.insert(0, {folder!r})
+from pathlib import Path
+import numba
+import numpy as np
 import pyarrow as pa
-from numba import njit
 from apart_kernel import ending
+LIMIT = float((Path(__file__).parent / "../../apart/limit.txt").read_text())
 
 OPERATOR = {{
     "doc": "A number for one test.",
     "version": 1,
     "params": {{}},
-    "stats": {{"own": {{"type": "BIGINT", "doc": "A number."}}}},
-    "functions": {{"own_number": {{"columns": ["VARCHAR"], "returns": "BIGINT", "call": "call"}}}},
+    "stats": {{"own": {{"type": "DOUBLE", "doc": "A number."}}}},
+    "resources": {{"files": ["../../apart/limit.txt"]}},
+    "functions": {{"own_number": {{"columns": ["VARCHAR"], "returns": "DOUBLE", "call": "call"}}}},
     "sql": "SELECT own_number({{{{ text }}}}) AS own",
     "examples": [],
 }}
 
-
-@njit(nogil=True, cache=True)
-def number():
-    return ending()
-
+{kernel}
 
 def call(column):
-    return pa.array([number()] * len(column), pa.int64())
+    return pa.array([float({call})] * len(column), pa.float64())
 """
+# Ways in which numba compiles and stores a function, and a call of it.
+KERNELS = {
+    "njit": ("@numba.njit(nogil=True, cache=True)\ndef number():\n    return ending() + LIMIT", "number()"),
+    "vectorize": (
+        "@numba.vectorize(['float64(float64)'], cache=True)\ndef number(x):\n    return x + ending() + LIMIT",
+        "number(np.zeros(1))[0]",
+    ),
+    "guvectorize": (
+        "@numba.guvectorize(['(float64[:], float64[:])'], '(n)->(n)', cache=True)\n"
+        "def number(x, y):\n    y[0] = ending() + LIMIT",
+        "number(np.zeros(1))[0]",
+    ),
+    "cfunc": (
+        "@numba.cfunc('float64(float64)', cache=True)\ndef number(x):\n    return x + ending() + LIMIT",
+        "number.ctypes(0.0)",
+    ),
+    "when it is called": (
+        "def number():\n    @numba.njit(cache=True)\n    def inner():\n        return ending() + LIMIT\n    return inner()",
+        "number()",
+    ),
+}
 
 
-def test_machine_code_of_a_kernel_is_of_what_it_calls_now(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("kernel", "call"), named(KERNELS, "vectorize"))
+def test_machine_code_of_a_kernel_is_of_what_it_is_made_of_now(tmp_path: Path, kernel: str, call: str) -> None:
     """numba looks at the kernel's own file only; each run is a process of its own, as a fork of one that has run none."""
-    put(tmp_path / "ops" / "statistics" / "own_stats.py", KERNEL.format(folder=str(tmp_path / "apart")))
+    code = KERNEL.format(folder=str(tmp_path / "apart"), kernel=kernel, call=call)
+    put(tmp_path / "ops" / "statistics" / "own_stats.py", code)
     write_lines(tmp_path / "in.jsonl", texts(["a", "b"]))
     recipe = settings(tmp_path, [{"own_stats": None}], operators=[str(tmp_path / "ops")])
     forks = Forks()
-    for number in (1, 2):
-        put(
-            tmp_path / "apart" / "apart_kernel.py",
-            f"from numba import njit\n\n\n@njit(cache=True)\ndef ending():\n    return {number}\n",
-        )
+    for ending, limit in ((1, 10), (2, 10), (2, 20)):
+        helper = f"import numba\n\n\n@numba.njit(cache=True)\ndef ending():\n    return {ending}\n"
+        put(tmp_path / "apart" / "apart_kernel.py", helper)
+        put(tmp_path / "apart" / "limit.txt", f"{limit}")
         answer = forks.run(recipe)
         assert answer["code"] == 0, answer["error"]
         with duckdb.connect(str(tmp_path / "run" / "refinery.duckdb"), read_only=True) as con:
-            assert con.execute("SELECT DISTINCT own FROM stats").fetchall() == [(number,)]
+            assert con.execute("SELECT DISTINCT own FROM stats").fetchall() == [(ending + limit,)]
     forks.close()
+
+
+def keep_time(path: Path, write: Any) -> None:
+    """Change a file as `cp -p` and `rsync -t` do: the time is that of the source."""
+    before = path.stat()
+    write()
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert path.stat().st_size == before.st_size
+
+
+def test_an_operator_that_is_replaced_with_its_size_and_time(tmp_path: Path) -> None:
+    path = folder_of(tmp_path, "return text + ' one'") / "mappers" / "own_mapper.py"
+    py_compile.compile(str(path))  # as a tool of the user may do
+    assert ends(tmp_path) == ({"one"}, {0})
+    keep_time(path, lambda: folder_of(tmp_path, "return text + ' two'"))
+    assert ends(tmp_path) == ({"two"}, {0})
+
+
+@pytest.mark.parametrize("workers", sampled(["threads", "processes"]))
+def test_compiled_code_of_a_helper_is_not_its_source(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: str
+) -> None:
+    """A helper has compiled code of a user's program; it is replaced with its size and time."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    helper = tmp_path / "ops" / "mappers" / "_compiled_of_test.py"
+    folder_of(tmp_path, BESIDE.format(up="", imports="import _compiled_of_test as beside", call="beside.ending()"))
+    put(helper, HELPER.format("one"))
+    py_compile.compile(str(helper))
+    keep_time(helper, lambda: put(helper, HELPER.format("two")))
+    assert ends(tmp_path, workers=workers) == ({"two"}, {0})
+    keep_time(helper, lambda: put(helper, HELPER.format("six")))
+    assert ends(tmp_path, workers=workers) == ({"six"}, {0})
+
+
+def test_a_module_that_the_program_has_imported_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A notebook imports a helper of an operator, and then edits it."""
+    monkeypatch.syspath_prepend(str(tmp_path / "ops" / "mappers"))
+    folder_of(tmp_path, "import _own_of_test as own\nreturn f'{text} {own.ending()}'")
+    helper = tmp_path / "ops" / "mappers" / "_own_of_test.py"
+    put(helper, HELPER.format("one"))
+    importlib.import_module("_own_of_test")
+    keep_time(helper, lambda: put(helper, HELPER.format("two")))
+    assert ends(tmp_path) == ({"two"}, {0})
+
+
+@pytest.mark.parametrize("declared", sampled([False, True]))
+def test_data_that_an_import_reads(tmp_path: Path, declared: bool) -> None:
+    """Beside the operator, or declared: it changes between two runs of one process."""
+    name = "../../apart/word.txt" if declared else "word.txt"
+    head = f'"resources": {{"files": ["{name}"]}},' if declared else ""
+    path = folder_of(tmp_path, "return f'{text} {WORD}'", head) / "mappers" / "own_mapper.py"
+    path.write_text(path.read_text() + f"\nWORD = (Path(__file__).parent / {name!r}).read_text()\n")
+    data = path.parent / name
+    put(data, "one")
+    assert ends(tmp_path) == ({"one"}, {0}) and ends(tmp_path) == ({"one"}, {1})
+    keep_time(data, lambda: put(data, "two"))
+    assert ends(tmp_path) == ({"two"}, {0})
 
 
 @pytest.mark.long

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import json
+import re
 import sqlite3
+import subprocess
+import sys
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -10,6 +15,7 @@ from typing import Any
 import pytest
 
 import refinery
+from tests.conftest import ROOT
 from tests.runs import exported, operator_folder, settings, texts, write_lines
 from tests.sampling import named, sampled
 
@@ -137,3 +143,38 @@ def test_what_every_operator_does_is_no_doing(tmp_path: Path) -> None:
     recipe = recipe_of(tmp_path, body)
     run = refinery.run(recipe)
     assert not run.warnings and reused(refinery.run(recipe)) == 1
+
+
+def test_what_a_library_reads_when_it_is_imported_is_no_doing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As pandas does, which pyarrow imports in the middle of a call: it looks for time zones of the system."""
+    lib = tmp_path / "lib"
+    (lib / "reading_of_test-1.0.dist-info").mkdir(parents=True)
+    (lib / "reading_of_test-1.0.dist-info" / "METADATA").write_text("Name: reading-of-test\nVersion: 1.0\n")
+    (lib / "reading_of_test.py").write_text(
+        f"import os\nopen({str(tmp_path / 'lists' / 'word.txt')!r}).close()\n"
+        f"try: open({str(tmp_path / 'late.txt')!r})\nexcept OSError: pass\nos.listdir({str(tmp_path)!r})\n"
+    )
+    monkeypatch.syspath_prepend(str(lib))
+    recipe = recipe_of(tmp_path, "import reading_of_test\nreturn text + '!'")
+    assert not refinery.run(recipe).warnings and reused(refinery.run(recipe)) == 1
+
+
+def test_the_operator_of_the_documents_is_used_again(tmp_path: Path) -> None:
+    """Beside pandas, and in processes of their own: what is imported is not imported there before."""
+    pytest.importorskip("pandas")
+    page = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+    [code] = [
+        block for block in re.findall(r"```python\n(.*?)```", page, re.S) if "character_entropy_filter.py" in block
+    ]
+    path = tmp_path / "ops" / "filters" / "character_entropy_filter.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(code)
+    write_lines(tmp_path / "in.jsonl", texts(f"some text of many letters {k}" for k in range(60)))
+    steps = [{"character_entropy_filter": {}}]
+    recipe = settings(tmp_path, steps, operators=[str(tmp_path / "ops")], shard_size=800)
+    call = "import json, sys, refinery\nprint(refinery.run(json.loads(sys.argv[1])).sql('SELECT sum(reused), count(*) FROM shards'))"
+    for again in (False, True):
+        command = [sys.executable, "-c", call, json.dumps(recipe)]
+        printed = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout
+        [(count, shards)] = ast.literal_eval(printed)
+        assert shards > 3 and count == (shards if again else 0)

@@ -113,7 +113,7 @@ def check(params: Mapping[str, Any]) -> list[str]:
 
 def package_of(model: str) -> str:
     """The package that runs the model of a folder. Raises OSError or ValueError if it is none."""
-    folder = Path(model).expanduser()
+    folder = Path(os.path.expanduser(model))
     if not folder.is_dir():
         raise OSError("there is no such folder")
     modules = folder / "modules.json"
@@ -140,7 +140,9 @@ def text_embedding(column: pa.Array, model: str, device: str, max_tokens: int | 
 
 def _state(model: str) -> tuple[Any, ...]:
     """States of the model's files: one that is written anew is loaded anew."""
-    return tuple((str(path), state_of(path)) for path in sorted(Path(model).expanduser().rglob("*")) if path.is_file())
+    return tuple(
+        (str(path), state_of(path)) for path in sorted(Path(os.path.expanduser(model)).rglob("*")) if path.is_file()
+    )
 
 
 @lru_cache(maxsize=2)
@@ -149,7 +151,7 @@ def _model(
 ) -> Callable[[Sequence[str]], np.ndarray]:
     """A function from texts to embeddings, float32 of shape (texts, numbers)."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # as the command line does
-    folder = str(Path(model).expanduser())
+    folder = str(Path(os.path.expanduser(model)))
     load = _of_model2vec if package_of(model) == "model2vec" else _of_transformers
     encode, lock = load(folder, device, max_tokens, normalize), threading.Lock()
 

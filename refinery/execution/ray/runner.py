@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -71,7 +72,9 @@ class RayRunner:
         text = to_json(program)
         self._program = self._ray.put(text)
         self._kernels = self._ray.put(machine_code.copies())
-        self._limits: tasks.Limits = hashlib.sha256(text.encode()).hexdigest(), memory, spill
+        # Code of users is imported anew for each run, also by processes that an earlier one has used.
+        run = os.urandom(8).hex() if program.code else ""
+        self._limits: tasks.Limits = hashlib.sha256(f"{run}{text}".encode()).hexdigest(), memory, spill
         self._timeout, self._spool = timeout, spool
         self._around: tasks.Around = here(), described
         self._place = _Actors(self) if wants.stays else _Tasks(self)

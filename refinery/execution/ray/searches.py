@@ -18,6 +18,7 @@ from refinery.dedup.row_groups import read_parts, write_groups
 from refinery.execution.ray import environment
 from refinery.execution.ray.task_files import Place, limits, local, work
 from refinery.operators.model import matcher_of
+from refinery.operators.modules import forget_users
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class Search:
     def matcher(self) -> SampleMatcher:
         """The matcher, on this machine. Raises OperatorError if the machine has other files than the driver."""
         environment.check(self.around)
+        if self.path:
+            forget_users()  # an earlier run may have left its code in this process
         return cast(SampleMatcher, matcher_of(self.match, Path(self.path) if self.path else None))
 
 

@@ -23,6 +23,7 @@ from refinery.execution.ray.environment import Stamp, check, check_files, standi
 from refinery.execution.ray.reporting import COUNTED, reporting
 from refinery.io.model import Shard
 from refinery.kernels.core.machine_code import adopt
+from refinery.operators.modules import forget_users
 from refinery.storage.open import open_store
 from refinery.storage.store import Store
 from refinery.workers.process_guard import expendable
@@ -121,6 +122,7 @@ def _worker(around: Around, program: str, limits: Limits) -> Worker:
             keep_memory()
             expendable()
         _kept = None
+        forget_users()
         _, memory, spill = limits
         _kept = (around, limits), Worker(from_json(program), memory, spill, observer=COUNTED)
     return _kept[1]

@@ -5,17 +5,21 @@ numba does not notice a change in a function that a kernel calls, so the folder'
 
 import hashlib
 import os
+from contextlib import suppress
 from pathlib import Path
 
+from refinery.common.cache_folder import cache_root
 from refinery.common.source_files import add_contents, files_below
 
 
-def cache_root() -> Path:
-    """Folder of all rebuildable files: `$REFINERY_CACHE_DIR`, else the user's cache folder."""
-    base = os.environ.get("REFINERY_CACHE_DIR")
-    if base:
-        return Path(base)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "refinery"
+def own_name() -> str:
+    """A new name for a folder of this process."""
+    return f"{name_prefix()}{os.getpid()}-{os.urandom(8).hex()}"
+
+
+def name_prefix() -> str:
+    """The beginning of such names of all processes of this machine; the number of the process follows."""
+    return f"process-{os.uname().nodename}-"
 
 
 def _sources_digest() -> str:
@@ -25,20 +29,12 @@ def _sources_digest() -> str:
     return digest.hexdigest()[:16]
 
 
-def _usable(folder: Path) -> Path:
-    """`folder` when it is writable, else a folder of this user under the temporary directory."""
-    import tempfile
-
-    for candidate in (folder, Path(tempfile.gettempdir()) / f"refinery-{os.getuid() if hasattr(os, 'getuid') else 0}"):
-        try:
-            candidate.mkdir(parents=True, exist_ok=True)
-            if os.access(candidate, os.W_OK):
-                return candidate
-        except OSError:
-            continue
+def _made(folder: Path) -> Path:
+    with suppress(OSError):  # without it, everything is computed
+        folder.mkdir(exist_ok=True)
     return folder
 
 
 SOURCES = _sources_digest()
 SHIPPED = Path(__file__).parent.parent / "compiled"  # machine code of a wheel
-CACHE = _usable(cache_root() / f"kernels-{SOURCES}")
+CACHE = _made(cache_root() / f"kernels-{SOURCES}")

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from itertools import groupby
 from pathlib import Path
 
@@ -46,13 +46,13 @@ def observe(report: Report) -> None:
 @contextmanager
 def alone(folder: Path) -> Iterator[None]:
     """Wait until no other process of this computer compiles into a folder, and keep others waiting."""
-    folder.mkdir(parents=True, exist_ok=True)
     if _INSIDE in os.environ:  # a process that compiles, whose parent has the lock
         yield
         return
-    with (folder / "lock").open("w") as file:
-        with suppress(OSError):  # a file system without locks: the same kernels may be compiled twice
-            fcntl.flock(file, fcntl.LOCK_EX)
+    with ExitStack() as held:
+        with suppress(OSError):  # no room, or no locks: the same kernels may be compiled twice
+            folder.mkdir(parents=True, exist_ok=True)
+            fcntl.flock(held.enter_context((folder / "lock").open("w")), fcntl.LOCK_EX)
         yield
 
 

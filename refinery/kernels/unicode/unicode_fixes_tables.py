@@ -14,6 +14,7 @@ import unicodedata
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Literal, NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -64,7 +65,7 @@ def tables(form: Form) -> FixTables | None:
     try:
         with np.load(path) as stored:
             return FixTables(*(stored[name] for name in FixTables._fields))
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, BadZipFile):
         pass
     if not _understood():
         return None

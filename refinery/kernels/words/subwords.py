@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -122,7 +123,7 @@ def counts_by_kernel(path: str) -> bool:
 
 def file_of(path: str) -> Path:
     """File of a tokenizer: `path`, or the tokenizer.json in that folder."""
-    found = Path(path).expanduser()
+    found = Path(os.path.expanduser(path))
     return found / "tokenizer.json" if found.is_dir() else found
 
 
