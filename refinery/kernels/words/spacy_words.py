@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from refinery.common.cached import cached
 from refinery.common.extras import install_command
 from refinery.errors import did_you_mean
 from refinery.kernels.core.arrow import structs
@@ -19,8 +21,7 @@ from refinery.kernels.text.piece_stats import lists
 from refinery.kernels.words.spacy_chunks import ChunkTokenizer, TextTokenizer, Words
 
 SPACY_STRINGS = 2_000_000  # a tokenizer with more strings is replaced: it never frees a string
-JIEBA = {"nlp": {"tokenizer": {"segmenter": "jieba"}}}
-ENGLISH = "en"
+ENGLISH, CHINESE = "en", "zh"
 
 # Languages for which datatrove has its own tokenizer, or whose spaCy tokenizer needs further packages.
 _ELSEWHERE = {"ja", "vi"}
@@ -58,7 +59,7 @@ def problems(words: str, language: str, parameter: str = "words") -> list[str]:
         )
     if code is None or code in _ELSEWHERE:
         return [f"language {language!r} is none for which datatrove takes spaCy{did_you_mean(language, known)}"]
-    missing = [name for name in ("spacy", *(["jieba"] if code == "zh" else [])) if find_spec(name) is None]
+    missing = [name for name in ("spacy", *(["jieba"] if code == CHINESE else [])) if find_spec(name) is None]
     if missing:
         return [
             f"{parameter}: spacy needs the package {missing[0]}: {install_command('spacy')}, or take {parameter}: fast"
@@ -66,14 +67,16 @@ def problems(words: str, language: str, parameter: str = "words") -> list[str]:
     return []
 
 
-def pipeline(code: str, config: dict[str, Any] | None = None) -> Any:
+def pipeline(code: str) -> Any:
     """spaCy's blank pipeline of a language with the sentencizer, one per thread because it is not thread-safe."""
     known = _local.__dict__.setdefault("pipelines", {})
     nlp = known.get(code)
     if nlp is None or len(nlp.vocab.strings) > SPACY_STRINGS:
         import spacy
 
-        nlp = spacy.blank(code, config=config or {})
+        nlp = spacy.blank(code)
+        if code == CHINESE:
+            nlp.tokenizer.segmenter, nlp.tokenizer.jieba_seg = "jieba", _jieba()
         nlp.add_pipe("sentencizer")
         nlp.max_length = 1 << 30
         known[code] = nlp
@@ -81,8 +84,21 @@ def pipeline(code: str, config: dict[str, Any] | None = None) -> Any:
 
 
 def _pipeline_of(language: str) -> Any:
-    code = languages()[language]
-    return pipeline(code, JIEBA if code == "zh" else None)
+    return pipeline(languages()[language])
+
+
+@cached(1)
+def _jieba() -> Any:
+    """jieba with its own dictionary alone: neither words that a program has added, nor a cache that others have written.
+
+    By itself jieba reads a file in the folder for temporary files, whoever has put it there. It is no faster.
+    """
+    import jieba
+
+    found = jieba.Tokenizer()
+    with TemporaryDirectory(prefix="refinery-") as found.tmp_dir:
+        found.initialize()
+    return found
 
 
 def words(text: str, language: str) -> list[str]:
