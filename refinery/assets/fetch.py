@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from refinery.assets.download import Download
+from refinery.assets.soundness import problem_of
 from refinery.common.version import __version__
 from refinery.errors import DataError, OutputError
 from refinery.storage.file_digests import sha256_of
@@ -85,8 +86,8 @@ def _append(url: str, part: Path, progress: Progress) -> bool:
         if answer.status == 206 and not goes_on:
             raise http.client.HTTPException("the answer is another range than was asked for")
         start = start if goes_on else 0
-        length = answer.headers.get("Content-Length")
-        whole = start + int(length) if length is not None else None
+        length = _length(url, answer.headers)
+        whole = start + length if length is not None else None
         _note_tag(part, answer.headers)
         with open(part, "ab" if goes_on else "wb") as file:
             while piece := answer.read(_PIECE):
@@ -95,14 +96,31 @@ def _append(url: str, part: Path, progress: Progress) -> bool:
     return whole is None or _size(part) == whole
 
 
+def _length(url: str, headers: Any) -> int | None:
+    """Bytes of an answer; None if the server does not say. Raises DataError for what is no number."""
+    length = headers.get("Content-Length")
+    if length is not None and not (length.isascii() and length.isdigit()):
+        raise DataError(
+            f"{url}: cannot be loaded: the server names {length!r} as the number of bytes (Content-Length). Try another "
+            "source with --from, or load the file by hand"
+        )
+    return None if length is None else int(length)
+
+
 def _placed(download: Download, part: Path) -> str:
-    """Check a loaded file and give it its name."""
+    """Check a loaded file and give it its name. Without a digest, its contents must be those of such an asset."""
     found = sha256_of(str(part))
     if download.sha256 and found != download.sha256:
         _forget(part)
         raise DataError(
             f"{download.url}: has sha256 {found}, but assets.lock says {download.sha256}; nothing of it is kept. If the "
             "new file is the right one, take its entry out of assets.lock"
+        )
+    if not download.sha256 and (problem := problem_of(part, download.target.name)):
+        _forget(part)
+        raise DataError(
+            f"{download.url}: what the server has sent {problem}; nothing of it is kept. Look at the address in a "
+            "browser, or name another source with --from"
         )
     os.replace(part, download.target)
     _forget(part)

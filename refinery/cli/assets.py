@@ -15,6 +15,7 @@ from refinery.assets import lock
 from refinery.assets.download import Download
 from refinery.assets.fetch import Progress, fetch
 from refinery.assets.places import store
+from refinery.assets.soundness import problem_of
 from refinery.cli.render import assets as render
 from refinery.common.lazy_dataclass import dataclass
 from refinery.common.paths import shorter
@@ -86,7 +87,9 @@ def _is_there(download: Download) -> str:
     if not download.target.is_file():
         return ""
     found = sha256_of(str(download.target))
-    return found if download.sha256 in ("", found) else ""
+    if not download.sha256:
+        return "" if problem_of(download.target, download.target.name) else found
+    return found if download.sha256 == found else ""
 
 
 def _progress(name: str) -> Progress:
