@@ -24,7 +24,7 @@ from refinery.io.writers.shared_file import SharedFile
 from refinery.operators import Library, is_shipped
 from refinery.operators.assets import by_contents
 from refinery.operators.local_code import digest_of, local_modules
-from refinery.operators.versions import libraries, versions
+from refinery.operators.versions import libraries, libraries_of_shipped, versions
 from refinery.planning.plan import CompiledStage
 from refinery.storage.open import open_store
 from refinery.workers.done_marks import key_of
@@ -76,8 +76,9 @@ def _plain(value: Any) -> Any:
 def _source(path: Path) -> list[Any]:
     """A digest of a file with operators, and the versions of the libraries that it imports."""
     found = hashlib.sha256(path.read_bytes()).hexdigest()
-    shipped = is_shipped(path)  # libraries of shipped operators are among `versions`
-    if shipped or path.suffix != ".py":
+    if is_shipped(path):  # all others of its libraries are among `versions`
+        return [found, libraries_of_shipped(path.stem)]
+    if path.suffix != ".py":
         return [found, {}]
     return [found, _libraries(path, (found, *map(digest_of, local_modules(path).values())))]
 

@@ -27,12 +27,18 @@ LEFT_OUT = {
     "tracer": "writes traces of others' operators",
 }
 _LEFT_OUT = tuple(f"{package}/" for package in LEFT_OUT)
-# Extras of refinery whose packages compute results.
-_COMPUTING = {"tokenizers", "sentencepiece", "spacy", "urls"}
-# Requirements of refinery that only show results, or look at the machine.
-_FOR_SHOW = {"click", "psutil", "rich"}
+# Requirements of refinery and of its extras that compute results; pyproject.toml has them all (tests/operators/test_versions.py).
+COMPUTING = (
+    "duckdb", "ftfy", "jinja2", "jieba", "llvmlite", "numba", "numpy", "pyarrow", "pyyaml", "regex", "selectolax",
+    "sentencepiece", "spacy", "sqlglot", "tldextract", "tokenizers",
+)  # fmt: skip
+# Packages that these call where they are installed: for names of hosts, and words of languages.
+_BEHIND = ("idna", "natto-py", "pythainlp", "pyvi", "spacy-pkuseg", "sudachidict-core", "sudachipy")
+# Requirements, also of extras, that compute no result, and extras that compute those of one operator alone.
+FOR_SHOW = {"click", "psutil", "rich", "fsspec", "s3fs", "ray"}
+OF_OPERATORS = {"embedding_mapper": ("model2vec", "sentence-transformers")}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-_EXTRA = re.compile(r"extra\s*==\s*['\"]([^'\"]+)")
+_EXTRA = re.compile(r"extra\s*==")
 
 
 @lru_cache(maxsize=1)
@@ -40,8 +46,12 @@ def versions() -> dict[str, str]:
     """Versions of all dependencies that every result has."""
     python = ".".join(platform.python_version_tuple()[:2])  # the tables of Unicode come with it
     own = {"refinery": __version__, "python": python, "sources": own_sources(PACKAGE)}
-    direct = sorted({*_required("refinery", _COMPUTING)} - _FOR_SHOW)
-    return {name: version for name in direct if (version := _version(name)) is not None} | own
+    return {name: version for name in (*COMPUTING, *_BEHIND) if (version := _version(name)) is not None} | own
+
+
+def libraries_of_shipped(name: str) -> dict[str, str]:
+    """Versions of the packages that only this shipped operator calls, with their requirements."""
+    return _installed(OF_OPERATORS.get(name, ()))
 
 
 def own_sources(home: Path) -> str:
@@ -136,11 +146,11 @@ def _requirements(name: str) -> tuple[str, ...]:
         return ()
 
 
-def _required(name: str, extras: Iterable[str] = ()) -> list[str]:
-    """Names of the packages that a package requires, by itself and with extras."""
-    found, wanted = [], set(extras)
+def _required(name: str) -> list[str]:
+    """Names of the packages that a package requires, without those of its extras."""
+    found = []
     for requirement in _requirements(name):
-        extra, named = _EXTRA.search(requirement), _NAME.match(requirement)
-        if named and (extra is None or extra[1] in wanted):
+        named = _NAME.match(requirement)
+        if named and not _EXTRA.search(requirement):
             found.append(named[0])
     return found
