@@ -44,12 +44,14 @@ class Sampler:
         self._children: dict[int, Any] = {}
         self._before: dict[Any, float] = {}
         self._at = time.monotonic()
+        self.elapsed = 0.0  # seconds that the last measurement covers
         self.measure(workers=False)
 
     def measure(self, workers: bool) -> list[ResourceUse]:
         """Measure the use of the whole run, then of each process that it started; with `workers`, of threads too."""
         now = time.monotonic()
         elapsed, self._at = max(now - self._at, 1e-3), now
+        self.elapsed = elapsed
         seen: dict[Any, float] = {}
         own = self._of(self._own, elapsed, seen)
         started = [use for child in self._started() if (use := self._of(child, elapsed, seen)) is not None]

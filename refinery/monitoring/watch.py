@@ -36,6 +36,7 @@ MONITOR = pa.schema(
         ("worker", pa.string()),
         ("pid", pa.int64()),
         ("cpu", pa.float64()),
+        ("cpu_seconds", pa.float64()),
         ("memory", pa.int64()),
         ("gpu", pa.float64()),
         ("gpu_memory", pa.int64()),
@@ -93,6 +94,8 @@ class RunMonitor:
         self._rows: list[dict[str, Any]] = []
         self._workers: list[dict[str, Any]] = []
         self._cpu, self._memory, self.peak = 0.0, 0, 0
+        self._beyond: dict[str, Any] = {}  # what processes of other machines have used since the last measurement
+        self._pids: set[int] = set()  # processes that are measured here
         self._quarantine: Callable[[], dict[str, Any] | None] | None = None
         self._last_quarantined: dict[str, Any] | None = None
         self._lock, self._end = threading.Lock(), threading.Event()
@@ -125,6 +128,7 @@ class RunMonitor:
 
     def began(self, stage: int, phase: str, shards: Sequence[Any] = ()) -> None:
         """Record that a stage, or another part of the run, begins."""
+        self._hear()
         self._measure()
         far = self.far
         far.stage, far.phase, far.shards, far.of = stage, phase, 0, len(shards)
@@ -154,6 +158,11 @@ class RunMonitor:
         self._reports.retries += 1
         event("retry", f"shard {shard} runs again: {why}", logging.WARNING, shard=shard, reason=why)
 
+    def given_up(self, reason: str) -> None:
+        """Record why the run ends, when its process cannot go on."""
+        event(state.FAILED, f"run failed: {reason}", 40, error=reason)
+        self._write(state.FAILED, reason)
+
     def table(self) -> pa.Table:
         """Table of all measurements so far."""
         self._hear()
@@ -181,7 +190,8 @@ class RunMonitor:
         with self._lock:
             now = time.monotonic()
             elapsed, self._heard = max(now - self._heard, 1e-3), now
-            self._reports.take(reports)
+            self._reports.take(reports, elapsed)
+            self._beyond = _added(self._beyond, self._reports.beyond(self._host, self._pids))
             common = {
                 "elapsed": round(now - self._started, 3),
                 "stage": self.far.stage or None,
@@ -204,16 +214,21 @@ class RunMonitor:
             elapsed, self._looked = max(now - self._looked, 1e-3), now
             found = self._sampler.measure(self._detail)
             whole, far = found[0], self.far
-            self._cpu, self._memory, self.peak = whole.cpu, whole.memory or 0, max(self.peak, whole.memory or 0)
-            self._workers = [_worker(use) for use in found[1:]]
+            beyond, self._beyond = self._beyond, {}
             gpu, gpu_memory = (sampling.gpus() if self._detail else None) or (None, None)
+            of_all = _of_cluster(_measured(whole) | {"gpu": gpu, "gpu_memory": gpu_memory}, beyond)
+            self._cpu, self._memory = of_all["cpu"], of_all["memory"] or 0
+            self.peak = max(self.peak, self._memory)
+            self._pids = {use.pid for use in found}
+            self._workers = [_worker(use) for use in found[1:]]
             common = {"elapsed": round(now - self._started, 3), "stage": far.stage or None, "phase": far.phase}
             (rows, size), far.since = far.since, [0, 0]
-            of_all = {"gpu": gpu, "gpu_memory": gpu_memory, "disk_free": sampling.free(self._root)}
-            of_all |= {"rows_per_second": rows / elapsed, "bytes_per_second": size / elapsed}
+            of_all |= {"cpu_seconds": whole.cpu * self._sampler.elapsed + (beyond.get("cpu_seconds") or 0)}
+            of_all |= {"disk_free": sampling.free(self._root), "rows_per_second": rows / elapsed}
+            of_all |= {"bytes_per_second": size / elapsed}
             for use in found if self._detail else found[:1]:
-                row = common | _measured(use) | (of_all if use is whole else {})
-                self._rows.append(row | {"node": self._host})
+                own = of_all if use is whole else _measured(use) | {"cpu_seconds": use.cpu * self._sampler.elapsed}
+                self._rows.append(common | own | {"node": self._host})
 
     # Output
 
@@ -266,10 +281,26 @@ class RunMonitor:
 
 def _reported(worker: str, pid: int | None, use: dict[str, Any], elapsed: float) -> dict[str, Any]:
     """Measured values of a machine, or of a process of one. elapsed: seconds since the reports before."""
-    same = ("node", "cpu", "memory", "gpu", "gpu_memory", "disk_free")
+    same = ("node", "cpu", "cpu_seconds", "memory", "gpu", "gpu_memory", "disk_free")
     found = {"worker": worker, "pid": pid} | {name: use[name] for name in same}
     found |= {"read_per_second": use["read"], "written_per_second": use["written"]}
     return found | {f"{name}_per_second": use[name] / elapsed for name in ("rows", "bytes")}
+
+
+def _added(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
+    """What other machines have used by now: counts since the last measurement, and the newest of everything else."""
+    return now | {"cpu_seconds": (before.get("cpu_seconds") or 0) + (now["cpu_seconds"] or 0)}
+
+
+def _of_cluster(own: dict[str, Any], beyond: dict[str, Any]) -> dict[str, Any]:
+    """Sums of what this machine's processes use and what those of other machines do, if there are any."""
+    named = {"cpu": "cpu", "memory": "memory", "gpu": "gpu", "gpu_memory": "gpu_memory"}
+    named |= {"read_per_second": "read", "written_per_second": "written"}
+    found = dict(own)
+    for name, theirs in named.items():
+        if (more := beyond.get(theirs)) is not None:
+            found[name] = (own[name] or 0) + more
+    return found
 
 
 def _worker(use: Any) -> dict[str, Any]:

@@ -57,6 +57,12 @@ def end_process(reason: str) -> None:
         _end(reason)
 
 
+def give_up(reason: str) -> None:
+    """As `end_process`, for a reason that no statement has; what is done is said, too."""
+    if _end is not None:
+        _end("\n".join([reason, *filter(None, (say() for say in last_words))]))
+
+
 def guarded(run: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a function so that it leaves its process unchanged. The wrapper raises ExitAttempt where that is impossible.
 

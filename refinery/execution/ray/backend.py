@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -16,19 +17,23 @@ from refinery.errors import OperatorError
 from refinery.execution.export_sink import ExportSink, NoExport
 from refinery.execution.ray.barrier import Barrier
 from refinery.execution.ray.connection import ClusterConnection, joined
-from refinery.execution.ray.environment import described
+from refinery.execution.ray.environment import described, here
+from refinery.execution.ray.export import folder_of as folder_of_export
 from refinery.execution.ray.export_sink import ClusterExport
+from refinery.execution.ray.machines import check_machines
 from refinery.execution.ray.map import every
 from refinery.execution.ray.placing import ShardPlaces
 from refinery.execution.ray.reporting import BoardClient
 from refinery.execution.ray.resources import TaskResources, of_stage
 from refinery.execution.ray.runner import AHEAD, RayRunner
+from refinery.execution.ray.shared_places import shared_folder, shared_place
 from refinery.execution.stage_tasks import folder_of
 from refinery.io.model import Shard
 from refinery.monitoring.watch import RunMonitor
 from refinery.planning.plan import CompiledStage, Plan
 from refinery.results.stage_result import StageResult
 from refinery.storage.store import Store
+from refinery.storage.urls import is_url
 from refinery.workers.runner import Runner
 from refinery.workers.serialization import spooled
 from refinery.workers.threads import WorkerThreads
@@ -70,10 +75,31 @@ class RayBackend:
     def start(self) -> None:
         """Check that the cluster has the resources of all stages, before the first one."""
         if self._monitor is not None:
+            if self.cluster.watch is not None:
+                self.cluster.watch.hears.append(self._monitor.given_up)
             self._board = BoardClient(self.cluster.ray)
             self._monitor.remote = self._board.take
+            self.cluster.report_to(self._board.actor)
         for stage in self._prepared.stages:
             of_stage(stage.all_steps, self._prepared.library.operators, self._each).check(self.cluster.machines())
+        self._check_machines()
+
+    def _check_machines(self) -> None:
+        """See that all machines have the same software and files, and share the folders of the run."""
+        prepared, recipe, nonce = self._prepared, self._prepared.recipe, uuid.uuid4().hex
+        steps = [step for stage in prepared.stages for step in stage.all_steps]
+        functions = [function for stage in prepared.stages for function in stage.program.functions]
+        readers = {source.reader for source in prepared.sources if source.reader}
+        run_folder = self._membership.enter_context(shared_place("work_dir", self._store.url, nonce))
+        required = described(functions, steps, prepared.library, readers, prepared.beside, [run_folder])
+        self.cluster.require(required)
+        with ExitStack() as held:
+            places = [run_folder]
+            if recipe.exports and not is_url(recipe.export_path):
+                places.append(
+                    held.enter_context(shared_folder("export_path", folder_of_export(recipe.export_path), nonce))
+                )
+            check_machines(self.cluster.ray, required, places, here())
 
     def workers(self, stage: CompiledStage) -> int:
         """Workers of the run, which make traces on this machine."""
@@ -92,9 +118,8 @@ class RayBackend:
         """Runner of a program of some steps. name: of the tasks in Ray's dashboard."""
         recipe, library = self._prepared.recipe, self._prepared.library
         wants = of_stage(steps, library.operators, self._each)
-        readers = {source.reader for source in self._prepared.sources if source.reader}
-        around = described(program.functions, steps, library, readers)
-        options = recipe.row_timeout, self._spool, around, name
+        spool = None if is_url(recipe.work_dir) else self._spool  # other machines do not see a file of this one
+        options = recipe.row_timeout, spool, name
         places = ShardPlaces(self.cluster.ray.nodes(), recipe.work_dir, wants.cores, AHEAD)
         board = self._board.actor if self._board is not None else None
         retried = self._monitor.retried if self._monitor is not None else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
 import time
@@ -9,18 +10,36 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from refinery.common.extras import install_command
 from refinery.common.lazy_dataclass import dataclass
 from refinery.errors import OperatorError
 from refinery.execution.ray.cleaner import cleaned_after
+from refinery.execution.ray.cluster_watch import ClusterWatch, watched
 from refinery.execution.ray.temporary import temporary
 from refinery.planning.shard_cut import Capacity
 from refinery.recipe import Recipe
 
 _SECONDS = 5.0
 _CURES = "Start one with `ray start --head`, name one with ray_address: host:port, or set ray_address: local"
+# Variable that Ray reads for the address `auto`.
+_VARIABLE = "RAY_ADDRESS"
+
+
+class Address(NamedTuple):
+    """Address of a cluster. name: where it comes from, for messages."""
+
+    address: str
+    name: str
+
+
+def _place_of(address: str) -> Address:
+    """The address that counts: for `auto`, that of the environment if there is one."""
+    known = os.environ.get(_VARIABLE, "").strip()
+    if address != "auto" or known in ("", "auto"):
+        return Address(address, f"ray_address: {address}")
+    return Address(known, f"{_VARIABLE}={known} in the environment, which counts for ray_address: auto")
 
 
 @dataclass(frozen=True)
@@ -33,7 +52,28 @@ class ClusterConnection:
     ray: Any
     temporary: Path
     dispatchers: list[Any] = field(default_factory=list)
+    watch: ClusterWatch | None = None
+    _boards: list[Any] = field(default_factory=list)
+    _required: list[str] = field(default_factory=list)
     _counted: list[tuple[float, int]] = field(default_factory=list)
+
+    @property
+    def requirements(self) -> str:
+        """Requirements of every machine, see `environment`; "" before `require`."""
+        return self._required[-1] if self._required else ""
+
+    def require(self, requirements: str) -> None:
+        """Have each machine meet the requirements before its first task."""
+        self._required[:] = [requirements]
+
+    @property
+    def board(self) -> Any:
+        """The actor that gets reports of tasks; None before `report_to`."""
+        return self._boards[-1] if self._boards else None
+
+    def report_to(self, board: Any) -> None:
+        """Have tasks report what they use to an actor."""
+        self._boards[:] = [board]
 
     def cores(self) -> int:
         """Number of processors of all machines in the cluster, as of a second ago at most; at least 1."""
@@ -56,14 +96,18 @@ def joined(address: str, work_dir: str, cores: int) -> Iterator[ClusterConnectio
     A process that is a driver already keeps its cluster. The temporary folder is `{work_dir}/.tmp/{Ray's job id}` if
     work_dir is a path, and is always removed afterwards. Raises OperatorError if there is no cluster or no Ray.
     """
-    ray = _imported()
-    ours = not ray.is_initialized()
+    ray, place = _imported(), _place_of(address)
+    address, ours = place.address, not ray.is_initialized()
     if ours:
-        _join(ray, address, cores)
+        _join(ray, place, cores)
     try:
         outlives = cleaned_after if address != "local" else _not_cleaned  # a cluster of this run ends with it
-        with temporary(work_dir, ray.get_runtime_context().get_job_id()) as folder, outlives(ray, folder):
-            connection = ClusterConnection(ray, folder)
+        with (
+            temporary(work_dir, ray.get_runtime_context().get_job_id()) as folder,
+            outlives(ray, folder),
+            watched(ray, address) as watch,
+        ):
+            connection = ClusterConnection(ray, folder, watch=watch)
             try:
                 yield connection
             finally:
@@ -81,9 +125,10 @@ def measured(recipe: Recipe, workers: int) -> Iterator[Capacity]:
     workers: processors of a cluster that the run starts for itself, which is not started before. Raises OperatorError.
     """
     ray = _imported()
-    ours = not ray.is_initialized() and recipe.ray_address != "local"
+    place = _place_of(recipe.ray_address)
+    ours = not ray.is_initialized() and place.address != "local"
     if ours:
-        _join(ray, recipe.ray_address, workers)
+        _join(ray, place, workers)
     try:
         if not ray.is_initialized():
             yield Capacity(workers, 1)
@@ -125,20 +170,29 @@ def _imported() -> Any:
     return ray
 
 
-def _join(ray: Any, address: str, cores: int) -> None:
+def _join(ray: Any, place: Address, cores: int) -> None:
     options: dict[str, Any] = {"logging_level": "ERROR", "log_to_driver": False}
-    if address == "local":
+    if place.address == "local":
         options |= {"num_cpus": cores, "include_dashboard": False}
-    elif (place := _resolved(address)) is None:
-        raise OperatorError(f"ray_address: {address}: no Ray cluster runs on this machine. {_CURES}")
+    elif (resolved := _resolved(place.address)) is None:
+        raise OperatorError(f"{place.name}: no Ray cluster runs on this machine. {_CURES}")
     else:
-        _knock(address, place)
+        _knock(place, resolved)
     try:
-        ray.init(address=address, **options)
+        ray.init(address=place.address, **options)
     except Exception as error:
-        reason = " ".join(str(error).split())
-        token = "A cluster that wants a token is joined with RAY_AUTH_MODE=token in the environment"
-        raise OperatorError(f"ray_address: {address}: cannot be joined: {reason}. {token}. {_CURES}") from error
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise OperatorError(f"{place.name}: cannot be joined: {reason}. {_cure(error)}") from error
+
+
+def _cure(error: Exception) -> str:
+    """What to do about an error with which Ray does not let this process join."""
+    text = f"{type(error).__name__} {error}".lower()
+    if "version mismatch" in text:
+        return "Start refinery with the Python and the Ray of the cluster"
+    if "token" in text or "authenti" in text:
+        return "A cluster that wants a token is joined with RAY_AUTH_MODE=token, and the token in RAY_AUTH_TOKEN or ~/.ray/auth_token"
+    return _CURES
 
 
 def _resolved(address: str) -> str | None:
@@ -155,14 +209,14 @@ def _resolved(address: str) -> str | None:
         return address
 
 
-def _knock(address: str, place: str) -> None:
+def _knock(place: Address, resolved: str) -> None:
     """Check that the address answers, because Ray itself would try for minutes."""
-    host, _, port = place.rpartition(":")
+    host, _, port = resolved.rpartition(":")
     if not host or not port.isdigit():
         known = "auto, local, host:port or ray://host:port"
-        raise OperatorError(f"ray_address: {address!r} is no address; it is one of {known}")
+        raise OperatorError(f"{place.name}: {resolved!r} is no address; it is one of {known}")
     try:
         socket.create_connection((host.strip("[]"), int(port)), _SECONDS).close()
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise OperatorError(f"ray_address: {address}: {place} does not answer: {reason}. {_CURES}") from None
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise OperatorError(f"{place.name}: {resolved} does not answer: {reason}. {_CURES}") from None

@@ -1,4 +1,4 @@
-"""The same environment on every machine: current folder, code, and the files that the driver has seen.
+"""The same environment on every machine: current folder, code, files beside the input, and the folders that all machines share.
 
 A task reads a path on its own machine. If the machine has another file there than the driver, results would be of other
 data, so the task refuses to work.
@@ -11,24 +11,19 @@ import json
 import os
 import socket
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from refinery.checkpoints.keys import versions
 from refinery.common.paths import CONTENTS
-from refinery.errors import DataError, OperatorError
-from refinery.io.model import Shard
+from refinery.errors import OperatorError
+from refinery.execution.ray.input_files import CURE
+from refinery.execution.ray.shared_places import SharedPlace, require_shared
+from refinery.io.side_files import changed
 from refinery.operators import Function, Library, shipped
 from refinery.operators.assets import digest_of
-from refinery.storage.urls import is_url
-
-_CURE = "Give all machines the same files under the same paths, on a shared file system"
-# Tolerance for times of change, which file systems round differently.
-_SECONDS = 1.0
-
-Stamp = tuple[str, int, float]
 
 
 def here() -> str:
@@ -40,46 +35,42 @@ def here() -> str:
 
 
 def described(
-    functions: Iterable[Function], steps: Iterable[Any], library: Library, readers: Iterable[str] = ()
+    functions: Iterable[Function],
+    steps: Iterable[Any],
+    library: Library,
+    readers: Iterable[str] = (),
+    beside: Mapping[str, str] | None = None,
+    places: Iterable[SharedPlace] = (),
 ) -> str:
-    """Requirements of a stage's tasks, as JSON: versions and code of refinery, and digests of the stage's files.
+    """Requirements of a run's tasks, as JSON: versions and code of refinery, digests of files, folders that are shared.
 
-    readers: files of users' input formats.
+    readers: files of users' input formats. beside: digests of the files that results depend on, by name.
     """
     files = _files(functions, steps, library) | {path: _digest(path) for path in sorted(readers)}
-    return json.dumps({"code": _code(), "files": files})
+    return json.dumps({"code": _code(), "files": files, "beside": dict(beside or {}), "places": list(places)})
+
+
+@lru_cache(maxsize=8)
+def check_once(text: str) -> None:
+    """As `check`, once in a process."""
+    check(text)
 
 
 def check(text: str) -> None:
-    """Check that this machine meets the requirements. Raises OperatorError that names the differences."""
+    """Check that this machine meets the requirements; none are met by any. Raises OperatorError that names the differences."""
+    if not text:
+        return
     wanted = json.loads(text)
-    mine = _code()
+    machine, mine = f"the machine {socket.gethostname()}", _code()
     if wanted["code"] != mine:
         what = _differing(wanted["code"], mine)
-        raise OperatorError(f"the machine {socket.gethostname()} has {what}. Install the same on every machine")
-    for path, digest in wanted["files"].items():
-        if _digest(path) != digest:
-            there = "another file or folder" if os.path.exists(path) else "nothing"
-            raise OperatorError(f"{path}: the machine {socket.gethostname()} has {there} there. {_CURE}")
-
-
-def stamps(shard: Shard) -> list[Stamp]:
-    """Size and time of change of a shard's files in the input, as this machine sees them."""
-    read = shard.part is None or shard.part.source is None
-    paths = [source.path for source in shard.sources if source.table is None and not is_url(source.path)]
-    return [_stamp(path) for path in paths] if read else []
-
-
-def check_files(seen: Sequence[Stamp]) -> None:
-    """Check that files here are as the driver has seen them. Raises DataError for the first that differs."""
-    for path, size, modified in seen:
-        _, size_here, modified_here = _stamp(path)
-        if size_here != size or abs(modified_here - modified) > _SECONDS:
-            there = f"{size_here:,} bytes" if size_here >= 0 else "nothing"
-            what = (
-                f"the machine {socket.gethostname()} has {there} of another time there, where the run was started it is"
-            )
-            raise DataError(f"{path}: {what} {size:,} bytes. {_CURE}; it must not change during the run")
+        raise OperatorError(f"{machine} has {what}. Install the same on every machine")
+    different = [path for path, digest in wanted["files"].items() if _digest(path) != digest]
+    for path in (*different, *changed(wanted["beside"])):
+        there = "another file or folder" if os.path.exists(path) else "nothing"
+        raise OperatorError(f"{path}: {machine} has {there} there. {CURE}")
+    for place in wanted["places"]:
+        require_shared(SharedPlace(*place))
 
 
 @contextmanager
@@ -98,14 +89,6 @@ def standing_in(folder: str) -> Iterator[None]:
     finally:
         with suppress(OSError):
             os.chdir(before or os.sep)
-
-
-def _stamp(path: str) -> Stamp:
-    try:
-        found = os.stat(path)
-    except OSError:
-        return path, -1, 0.0
-    return path, found.st_size, found.st_mtime
 
 
 @cache

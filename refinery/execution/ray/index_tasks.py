@@ -12,8 +12,10 @@ from refinery.dedup.index import Index, stored_files
 from refinery.execution.ray import remembered
 from refinery.execution.ray.cluster_tasks import Partitions
 from refinery.execution.ray.connection import ClusterConnection
+from refinery.execution.ray.input_files import FileFacts, facts_of_files
 from refinery.execution.ray.map import every
 from refinery.execution.ray.task_files import Place
+from refinery.storage.urls import is_url
 
 # First number and file of each piece of an index, in order.
 Pieces = tuple[tuple[int, str], ...]
@@ -31,12 +33,16 @@ class IndexTasks:
         files = stored_files(index)
         if not files:
             return ()
-        [answer] = self._run(remembered.survey, [(list(names), files, self._most, self._least)])
+        known = _facts(index)
+        [answer] = self._run(remembered.survey, [(list(names), files, self._most, self._least, list(known.values()))])
         if not answer:
             return None
         found = json.loads(answer)
         to = [f"{self._folder}/joined/index/{number:05d}.marks.parquet" for number in range(len(found["pieces"]))]
-        calls = [(found["schema"], portions, name) for (_, portions), name in zip(found["pieces"], to, strict=True)]
+        calls = [
+            (found["schema"], portions, name, [known[file] for _, file, *_ in portions if file in known])
+            for (_, portions), name in zip(found["pieces"], to, strict=True)
+        ]
         self._run(remembered.remember, calls)
         return tuple((first, name) for (first, _), name in zip(found["pieces"], to, strict=True))
 
@@ -60,3 +66,11 @@ class IndexTasks:
     def _run(self, work: Callable[..., str], calls: Sequence[tuple[Any, ...]]) -> list[str]:
         named = [(self._place, *call) for call in calls]
         return every(self._cluster, work, named, {"num_cpus": 1}, f"index: {work.__name__}")
+
+
+def _facts(index: Index) -> dict[str, FileFacts]:
+    """Facts of the files of an index in a folder, by name, for the machines that read them; none of an index at a URL."""
+    if is_url(index.place.key):
+        return {}
+    names = [item["file"] for item in index.generations]
+    return dict(zip(names, facts_of_files(index.files()), strict=True))

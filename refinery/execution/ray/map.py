@@ -9,6 +9,7 @@ from typing import Any
 from refinery.errors import OperatorError
 from refinery.execution.ray import environment, results, tasks
 from refinery.execution.ray.connection import ClusterConnection
+from refinery.execution.ray.failures import known
 from refinery.execution.ray.handing import DispatcherLost, Handing, handing
 
 _TIMES = 3
@@ -30,7 +31,9 @@ def every(
     name = f"{work.__module__}:{work.__qualname__}"
     options = {"name": label or work.__qualname__, **(options or {"num_cpus": 1})}
     hand = handing(cluster, tasks.call, _TIMES)
-    first = (environment.here(), name, *(cluster.ray.put(argument) for argument in shared))
+    sent = (cluster.ray.put(argument) for argument in (cluster.requirements, *shared))
+    requirements, *others = sent
+    first = (environment.here(), name, requirements, cluster.board, *others)
     waiting, running = deque(enumerate(calls)), dict[Any, int]()
     found: dict[int, str] = {}
     lost = 0
@@ -59,8 +62,8 @@ def _answer(ray: Any, hand: Handing, ticket: Any) -> str:
         return results.read(hand.answer(ticket))
     except results.OutOfMemory as error:
         raise OperatorError(f"memory ran out on the Ray cluster: {error}. Give the machines more") from error
-    except ray.exceptions.RayTaskError:
-        raise
+    except ray.exceptions.RayTaskError as error:
+        raise known(error) from error
     except ray.exceptions.RayError as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise OperatorError(f"a task of the Ray cluster died {_TIMES + 1} times: {reason}") from error

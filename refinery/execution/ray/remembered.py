@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from refinery.dedup import index as indexes
 from refinery.dedup.match_keys import MatchKeys
+from refinery.execution.ray.input_files import FileFacts, check_files
 from refinery.execution.ray.task_files import Place, limits, local, opened, work
 from refinery.kernels.core.arrow import ints, numbers
 from refinery.storage.open import open_store
@@ -26,12 +27,20 @@ from refinery.storage.store import Store
 Portion = tuple[str, str, int, list[int]]
 
 
-def survey(place: Place, names: Sequence[str], files: Sequence[tuple[str, str, int]], most: int, least: int) -> str:
+def survey(
+    place: Place,
+    names: Sequence[str],
+    files: Sequence[tuple[str, str, int]],
+    most: int,
+    least: int,
+    known: Sequence[FileFacts] = (),
+) -> str:
     """Pieces of an index, and the columns of all match keys, as JSON; "" if types of the index are others.
 
     names: of the run's match keys. files: of the index, in order: the URL of their store, their name, what is added to their
-    numbers. most: number of pieces. least: rows of a piece.
+    numbers. most: number of pieces. least: rows of a piece. known: facts of files of the index on the driver's machine.
     """
+    check_files(known)
     store = open_store(place[0])
     own = [_schema(store, name) for name in names]
     units = [unit for file in files for unit in _units(*file)]
@@ -94,8 +103,12 @@ def _alike(one: pa.DataType, other: pa.DataType) -> bool:
     )
 
 
-def remember(place: Place, schema: str, portions: Sequence[Portion], to: str) -> str:
-    """Write a piece of an index under the numbers of its samples; returns the number of rows. schema: from `survey`."""
+def remember(place: Place, schema: str, portions: Sequence[Portion], to: str, known: Sequence[FileFacts] = ()) -> str:
+    """Write a piece of an index under the numbers of its samples; returns the number of rows.
+
+    schema: from `survey`. known: facts of the piece's files on the driver's machine.
+    """
+    check_files(known)
     columns = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(schema)))
     rows = 0
     with work(place) as (store, folder):

@@ -16,14 +16,14 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
+from refinery.execution.ray.process_use import used
 from refinery.monitoring.log import is_worth_it
+from refinery.monitoring.nodes import ADDED, Report
 from refinery.operators import Function
 
 _EVERY = 1.0
 # Records of the log that wait for the next report, at most, and seconds for the last report of a shard.
 _MOST, _PATIENCE = 1000, 5.0
-
-Report = dict[str, Any]
 
 
 class Board:
@@ -34,11 +34,11 @@ class Board:
         self._records: list[dict[str, Any]] = []
 
     def report(self, report: Report, records: list[dict[str, Any]]) -> None:
-        """Take in a report; rows and bytes add up."""
+        """Take in a report; what it counts adds up."""
         key = report["node"], report["pid"]
         before = self._reports.get(key, {})
-        for name in ("rows", "bytes"):
-            report[name] += before.get(name, 0)
+        for name in ADDED:
+            report[name] = None if report[name] is None else report[name] + (before.get(name) or 0)
         self._reports[key] = report
         self._records = [*self._records, *records][-_MOST:]
 
@@ -126,12 +126,13 @@ def reporting(board: Any, stage: str, shard: int, folder: str) -> Iterator[None]
         yield
         return
     records, end, lock = _Records(), threading.Event(), threading.Lock()
-    about = {"stage": stage, "shard": shard, "since": time.time()}
+    began = time.monotonic()
 
     def report(running: bool) -> Any:
         with lock:
             rows, size = COUNTED.taken()
-            found = {**_used(folder), **about, "running": running, "rows": rows, "bytes": size, "at": time.time()}
+            about = {"stage": stage, "shard": shard, "seconds": time.monotonic() - began, "running": running}
+            found = {**used(folder), **about, "rows": rows, "bytes": size}
             return board.report.remote(found, records.taken())
 
     def repeat() -> None:
@@ -168,36 +169,4 @@ def _last(report: Callable[[], Any]) -> None:
         _gone = True
 
 
-_sampler: Any = None
 _gone = False
-
-
-def _used(folder: str) -> Report:
-    """Processor, memory and disk that this process and its children use."""
-    global _sampler
-    from refinery.monitoring import sampling
-
-    if _sampler is None:
-        _sampler = sampling.Sampler()
-    whole = _sampler.measure(False)[0]
-    gpu, gpu_memory = sampling.gpus() or (None, None)
-    return {
-        "node": socket.gethostname() if not (name := _node()) else name,
-        "pid": os.getpid(),
-        "cpu": whole.cpu,
-        "memory": whole.memory,
-        "read": whole.read,
-        "written": whole.written,
-        "disk_free": sampling.free(folder),
-        "gpu": gpu,
-        "gpu_memory": gpu_memory,
-    }
-
-
-def _node() -> str:
-    """Name of this machine in the cluster: its host, and the start of Ray's name for the node."""
-    with suppress(Exception):
-        import ray
-
-        return f"{socket.gethostname()} {ray.get_runtime_context().get_node_id()[:8]}"
-    return ""

@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from refinery.common.lazy_dataclass import dataclass
@@ -14,8 +15,10 @@ from refinery.errors import OperatorError
 from refinery.execution.ray import results as answers
 from refinery.execution.ray import tasks
 from refinery.execution.ray.connection import ClusterConnection
-from refinery.execution.ray.environment import here, stamps
+from refinery.execution.ray.environment import here
+from refinery.execution.ray.failures import known
 from refinery.execution.ray.handing import DispatcherLost, handing
+from refinery.execution.ray.input_files import LOOKING, FileFacts, facts_of
 from refinery.execution.ray.placing import ShardPlaces
 from refinery.execution.ray.resources import TaskResources
 from refinery.io.model import Shard
@@ -32,10 +35,11 @@ AHEAD = 2  # tasks submitted to Ray for each processor: the next one waits where
 
 @dataclass
 class _Job:
-    """A shard that waits or runs. at: its place among the results."""
+    """A shard that waits or runs. at: its place among the results. files: facts of its input files."""
 
     at: int
     shard: Shard
+    files: Future[list[FileFacts]]
     crashes: int = 0
     losses: int = 0
     smaller: int = 0
@@ -53,7 +57,6 @@ class RayRunner:
         spill: str,
         timeout: float | None = None,
         spool: Spool | None = None,
-        described: str = "",
         name: str = "shards",
         places: ShardPlaces | None = None,
         board: Any = None,
@@ -61,8 +64,8 @@ class RayRunner:
     ) -> None:
         """wants, memory: of each task and its DuckDB. spill: folder for DuckDB to spill to. timeout: of a row.
 
-        spool: returns a file of a table in memory; without it, each shard is sent with its table. described:
-        requirements of every machine, see `environment`. name: of the tasks in Ray's dashboard. places: nodes that hold the
+        spool: returns a file of a table in memory; without it, each shard is sent with its table. name: of the tasks in
+        Ray's dashboard. places: nodes that hold the
         bytes of shards. board: the actor that tasks report to. retried: hears of a shard that runs again, and why.
         """
         self._board, self._retried = board, retried
@@ -76,7 +79,7 @@ class RayRunner:
         run = os.urandom(8).hex() if program.code else ""
         self._limits: tasks.Limits = hashlib.sha256(f"{run}{text}".encode()).hexdigest(), memory, spill
         self._timeout, self._spool = timeout, spool
-        self._around: tasks.Around = here(), described
+        self._around: tasks.Around = here(), cluster.requirements
         self._place = _Actors(self) if wants.stays else _Tasks(self)
 
     def run(
@@ -84,7 +87,16 @@ class RayRunner:
     ) -> list[ShardResult]:
         """Run every shard. Raises the error of a task, or OperatorError for a shard whose process dies repeatedly."""
         self._wants.check(self._cluster.machines())
-        waiting = deque(_Job(at, shard) for at, shard in enumerate(shards))
+        looking = ThreadPoolExecutor(LOOKING)
+        try:
+            return self._run(
+                [_Job(at, shard, looking.submit(facts_of, shard)) for at, shard in enumerate(shards)], task, report
+            )
+        finally:
+            looking.shutdown(wait=False, cancel_futures=True)
+
+    def _run(self, jobs: Sequence[_Job], task: Callable[[Shard], Task], report: Report | None) -> list[ShardResult]:
+        waiting = deque(jobs)
         running: dict[Any, _Job] = {}
         found: dict[int, ShardResult] = {}
         try:
@@ -109,7 +121,7 @@ class RayRunner:
         except BaseException:
             self._place.stop(running)
             raise
-        return [found[at] for at in range(len(shards))]
+        return [found[at] for at in range(len(jobs))]
 
     def close(self) -> None:
         """End the actors, and release the program."""
@@ -123,8 +135,8 @@ class RayRunner:
         except self._ray.exceptions.OutOfMemoryError as error:  # of the machine: Ray has ended the task
             self._smaller(job, str(error))
             return None
-        except (self._ray.exceptions.RayTaskError, self._ray.exceptions.TaskCancelledError):
-            raise  # an error in refinery itself, with its traceback
+        except (self._ray.exceptions.RayTaskError, self._ray.exceptions.TaskCancelledError) as error:
+            raise known(error) from error  # an error in refinery itself has its traceback
         except (self._ray.exceptions.RayError, DispatcherLost) as error:
             self._once_more(job, error)
             return None
@@ -159,7 +171,7 @@ class RayRunner:
 
     def arguments(self, job: _Job, shard: str, task: str) -> tuple[Any, ...]:
         """Arguments for `tasks.run_shard`."""
-        work = self._around, self._program, self._limits, shard, stamps(job.shard), task
+        work = self._around, self._program, self._limits, shard, job.files.result(), task
         return *work, _DIVIDED**job.smaller, job.crashes > 0, self._timeout, self._kernels, self._board
 
 

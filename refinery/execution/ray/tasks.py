@@ -19,8 +19,10 @@ import pyarrow as pa
 from refinery.common.lazy import duckdb
 from refinery.common.process_memory import keep_memory
 from refinery.errors import RefineryError
-from refinery.execution.ray.environment import Stamp, check, check_files, standing_in
+from refinery.execution.ray.environment import check_once, standing_in
+from refinery.execution.ray.input_files import FileFacts, check_files
 from refinery.execution.ray.reporting import COUNTED, reporting
+from refinery.execution.ray.task_reports import OF_TASKS
 from refinery.io.model import Shard
 from refinery.kernels.core.machine_code import adopt
 from refinery.operators.modules import forget_users
@@ -45,7 +47,7 @@ def run_shard(
     program: str,
     limits: Limits,
     shard: str,
-    seen: Sequence[Stamp],
+    seen: Sequence[FileFacts],
     task: str,
     share: int,
     careful: bool,
@@ -93,7 +95,7 @@ def _run(around: Around, program: str, limits: Limits, shard: Shard, task: Task)
 def _carefully(around: Around, program: str, limits: Limits, shard: Shard, task: Task, timeout: float | None) -> str:
     """Run a shard as `_run` does, in a child process."""
     _, memory, spill = limits
-    check(around[1])
+    check_once(around[1])
     nursery = IdleProcesses()
     try:
         terms = ProcessSettings(1, timeout)
@@ -115,7 +117,7 @@ def _spool(store: Store, table: pa.Table) -> str:
 def _worker(around: Around, program: str, limits: Limits) -> Worker:
     global _kept
     if _kept is None or _kept[0] != (around, limits):
-        check(around[1])
+        check_once(around[1])
         if _kept is not None:
             _kept[1].close()
         else:
@@ -128,12 +130,20 @@ def _worker(around: Around, program: str, limits: Limits) -> Worker:
     return _kept[1]
 
 
-def call(folder: str, name: str, *arguments: Any) -> str:
-    """Call a function of this package, `module:name`, in the driver's current folder; return the text of `answered`."""
+def call(folder: str, name: str, requirements: str, board: Any, *arguments: Any) -> str:
+    """Call a function of this package, `module:name`, in the driver's current folder; return the text of `answered`.
+
+    requirements: of every machine, see `environment`. board: the actor that gets reports, or None.
+    """
     module, _, function = name.partition(":")
     found: Callable[..., str] = getattr(importlib.import_module(module), function)
-    with standing_in(folder):
-        return answered(partial(found, *arguments))
+
+    def work() -> str:
+        check_once(requirements)
+        return found(*arguments)
+
+    with standing_in(folder), OF_TASKS.task(board):
+        return answered(work)
 
 
 def forget(url: str) -> None:

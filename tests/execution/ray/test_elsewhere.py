@@ -19,7 +19,7 @@ from click.testing import CliRunner
 
 from refinery.cli.main import cli
 from refinery.errors import DataError, OperatorError
-from refinery.execution.ray import environment
+from refinery.execution.ray import environment, input_files
 from refinery.io.model import Shard, Source
 from refinery.storage.run_folder import RunDir
 from tests.runs import lines_of, operator_folder, write_lines
@@ -134,14 +134,14 @@ def test_a_machine_without_the_folder_finds_no_file_of_a_name(tmp_path: Path, mo
 def test_a_machine_with_other_files_refuses(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "in.jsonl", [{"text": "a"}])
     shard = Shard(0, (Source(str(path), "jsonl", None, ".jsonl", path.stat().st_size),))
-    seen = environment.stamps(shard)
-    environment.check_files(seen)
+    seen = input_files.facts_of(shard)
+    input_files.check_files(seen)
     write_lines(path, [{"text": "a decoy"}])
     with pytest.raises(DataError, match=r"in.jsonl: the machine .* has 20 bytes .* it is 14 bytes. Give all machines"):
-        environment.check_files(seen)
+        input_files.check_files(seen)
     path.unlink()
     with pytest.raises(DataError, match="has nothing"):
-        environment.check_files(seen)
+        input_files.check_files(seen)
 
 
 def test_a_machine_with_other_code_or_lists_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,7 +26,7 @@ def refused(address: str) -> str:
     """Message of an attempt to join."""
     ray = pytest.importorskip("ray")
     with pytest.raises(OperatorError) as caught:
-        connection._join(ray, address, 1)
+        connection._join(ray, connection._place_of(address), 1)
     return str(caught.value)
 
 
@@ -54,6 +54,44 @@ NOBODY = "does not answer: Connection refused. Start one with `ray start --head`
 @pytest.mark.parametrize("scheme", ["", "ray://"])
 def test_an_address_where_nobody_answers(scheme: str) -> None:
     assert NOBODY in refused(f"{scheme}127.0.0.1:{free_port()}")
+
+
+@pytest.mark.parametrize("address", ["nonsense", "ray://127.0.0.1:1", "http://127.0.0.1:8265", "127.0.0.1:1"])
+def test_an_address_of_the_environment_is_named(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    said = refused("auto")
+    assert f"RAY_ADDRESS={address} in the environment" in said and "'auto' is no address" not in said
+    assert "RAY_ADDRESS" not in refused(f"127.0.0.1:{free_port()}")
+
+
+class Unwilling:
+    """A Ray that does not let this process join, for a reason."""
+
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+
+    def init(self, **options: Any) -> None:
+        raise RuntimeError(self._reason)
+
+
+@pytest.mark.parametrize(
+    ("reason", "cure"),
+    [
+        (
+            "Version mismatch: The cluster was started with:\n    Ray: 2.40.0",
+            "Start refinery with the Python and the Ray of",
+        ),
+        ("Authentication failed: no token", "RAY_AUTH_MODE=token"),
+        ("something else", "ray start --head"),
+    ],
+)
+def test_why_a_cluster_cannot_be_joined(reason: str, cure: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(OperatorError) as caught:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        connection._join(Unwilling(reason), connection._place_of(address), 1)
+    said = str(caught.value)
+    assert " ".join(reason.split()) in said and cure in said and "\n" not in said
+    assert ("RAY_AUTH_MODE" in said) == ("token" in reason)
 
 
 @pytest.mark.long

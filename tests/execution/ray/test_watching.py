@@ -13,8 +13,11 @@ from typing import Any
 import pytest
 
 from refinery.cli.render.status import lines
+from refinery.execution.ray import task_reports
+from refinery.execution.ray.reporting import Board
 from refinery.monitoring import nodes
 from refinery.monitoring.state import look
+from refinery.monitoring.watch import RunMonitor
 from refinery.storage.run_folder import RunDir
 from tests.execution.ray.runs import on_ray
 from tests.runs import operator_folder, rows, settings, texts, write_lines
@@ -54,6 +57,9 @@ def test_a_run_on_a_cluster_is_watched(driver: Any, tmp_path: Path) -> None:
     )
     [(there, machines, *positive)] = rows(run, "monitor", columns, "worker = 'node'")
     assert there and machines in (1, 2) and all(positive)
+    [(spent, most)] = rows(run, "monitor", "sum(cpu_seconds), max(memory)", "worker = 'node'")
+    [(all_spent, all_most)] = rows(run, "monitor", "sum(cpu_seconds), max(memory)", "worker = 'all'")
+    assert all_spent > 0.5 * spent > 0 and all_most > most
     [(processes,)] = rows(run, "monitor", "count(DISTINCT pid)", "worker LIKE 'process %' AND node LIKE '% %'")
     assert processes >= 1
     log = [json.loads(line) for line in (tmp_path / "ray/.refinery/log/run.jsonl").read_text().splitlines()]
@@ -117,35 +123,96 @@ def test_stragglers_are_shards_that_take_much_longer_than_others() -> None:
     assert [shard["shard"] for shard in nodes.stragglers(running, [1.0, 2.0, 3.0])] == [4, 5]
 
 
-def test_machines_are_sums_of_their_workers() -> None:
-    def report(node: str, pid: int, running: bool = True, **more: Any) -> dict[str, Any]:
-        used = {
-            "cpu": 0.5,
-            "memory": 100,
-            "read": None,
-            "written": 1.0,
-            "disk_free": 7,
-            "gpu": None,
-            "gpu_memory": None,
-        }
-        now = time.time()
-        return {
-            "node": node,
-            "pid": pid,
-            **used,
-            "shard": pid,
-            "since": now - 3,
-            "running": running,
-            "rows": 5,
-            "bytes": 9,
-            "at": now,
-        } | more
+def report(node: str, pid: int, running: bool = True, **more: Any) -> dict[str, Any]:
+    """A report of a process that has used half a processor for two seconds."""
+    used = {"cpu_seconds": 1.0, "covered": 2.0, "memory": 100, "read_bytes": None, "written_bytes": 2.0}
+    machine = {"node": node, "host": node, "disk_free": 7, "gpu": None, "gpu_memory": None}
+    about = {"pid": pid, "shard": pid, "seconds": 3.0, "running": running, "rows": 5, "bytes": 9}
+    return machine | used | about | more
 
+
+def test_machines_are_sums_of_their_workers() -> None:
     found = nodes.WorkerReports()
-    found.take([report("a", 1), report("a", 2, running=False), report("b", 3, at=time.time() - 100)])
-    assert [(node["node"], node["workers"], node["cpu"], node["rows"], node["read"]) for node in found.by_node()] == [
-        ("a", 2, 1.0, 10, None)
+    found.take([report("a", 1), report("a", 2, running=False), report("b", 3, gpu=1.5)], 1.0)
+    columns = ("node", "workers", "cpu", "cpu_seconds", "rows", "read", "written", "gpu", "disk_free")
+    assert [tuple(node[name] for name in columns) for node in found.by_node()] == [
+        ("a", 2, 1.0, 2.0, 10, None, 2.0, None, 7),
+        ("b", 1, 0.5, 1.0, 5, None, 1.0, 1.5, 7),
     ]
     assert [(shard["shard"], round(shard["seconds"])) for shard in found.running()] == [(1, 3), (3, 3)]
-    found.take([])
-    assert [(node["workers"], node["rows"]) for node in found.by_node()] == [(1, 0)]
+    found.take([], 1.0)
+    assert [(node["workers"], node["rows"], node["cpu"], node["memory"]) for node in found.by_node()] == [
+        (1, 0, 0, 100),
+        (1, 0, 0, 100),
+    ]
+
+
+def test_tasks_other_than_shards_are_workers_without_a_shard() -> None:
+    found = nodes.WorkerReports()
+    found.take([report("a", 1, shard=None)], 1.0)
+    assert found.running() == [] and len(found.workers()) == 1
+
+
+def test_processes_that_are_measured_by_the_driver_count_once() -> None:
+    found = nodes.WorkerReports()
+    found.take([report("here", 1), report("here", 2, gpu=0.5), report("there", 1, gpu=2.0)], 1.0)
+    sums = found.beyond("here", {1})
+    assert (sums["cpu"], sums["cpu_seconds"], sums["memory"], sums["gpu"]) == (1.0, 2.0, 200, 2.5)
+    assert found.beyond("here", {1, 2})["memory"] == 100
+    assert nodes.WorkerReports().beyond("here", set())["memory"] is None
+
+
+def test_the_board_adds_up_what_reports_count() -> None:
+    board = Board()
+    for _ in range(3):
+        board.report(report("a", 1), [])
+    board.report(report("a", 2), [])
+    reports, _ = board.take()
+    assert sorted(
+        (one["pid"], one["cpu_seconds"], one["rows"], one["read_bytes"], one["memory"]) for one in reports
+    ) == [
+        (1, 3.0, 15, None, 100),
+        (2, 1.0, 5, None, 100),
+    ]
+
+
+def test_a_run_uses_what_all_machines_use(tmp_path: Path) -> None:
+    """The driver's own processes and those of other machines are one row, in the status, too."""
+    sent = [report("there 1", 5, memory=10**12, cpu_seconds=1000.0, covered=10.0)]
+    with RunMonitor(RunDir(tmp_path), {}, 1, 100) as monitor:
+        monitor._measure(first=True)
+        monitor.remote = lambda: (sent, [])
+        monitor.began(1, "shards")
+        sent = []
+        table = monitor.table().to_pylist()
+        now = monitor._cluster()
+    whole = max((row for row in table if row["worker"] == "all"), key=lambda row: row["cpu_seconds"])
+    assert 1000 <= whole["cpu_seconds"] < 1100 and 100 <= whole["cpu"] < 200 and whole["memory"] > 10**12
+    assert sum(row["cpu_seconds"] for row in table if row["worker"] == "all") < 1100
+    assert [node["node"] for node in now["nodes"]] == ["there 1"] and monitor.peak > 10**12
+
+
+def test_a_task_reports_while_it_runs_and_at_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[Any] = []
+
+    class Method:
+        def remote(self, report: Any, records: Any) -> None:
+            heard.append(report)
+
+    class Actor:
+        report = Method()
+
+    monkeypatch.setattr(task_reports, "_WORTH", 0.0)
+    tasks = task_reports.TaskReports(lambda: {"memory": 1})
+    with tasks.task(Actor()):
+        pass
+    assert heard[-1]["memory"] == 1 and heard[-1]["shard"] is None and heard[-1]["running"] is False
+    with tasks.task(None):
+        count = len(heard)
+    assert len(heard) == count
+
+
+def test_processor_time_counts_from_the_start_of_a_process() -> None:
+    code = "from refinery.execution.ray.process_use import ProcessUse; u = ProcessUse(); print(u.taken()['cpu_seconds'], u.taken()['cpu_seconds'])"
+    first, second = subprocess.check_output([sys.executable, "-c", code], text=True).split()
+    assert float(first) > 0.01 and float(second) < float(first)
