@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from itertools import count
@@ -21,6 +22,9 @@ from refinery.kernels.core.compiling import observe
 from refinery.recipe import Recipe
 from refinery.results.open_tables import open_tables
 from refinery.results.stdout import pour
+
+# Files of an export that are printed by their names.
+_NAMED = 3
 
 EXAMPLES = """
 SELECT t._row, t.operator, t.kind, t.original_text, t.processed_text, l.reason
@@ -136,7 +140,7 @@ def report(out: Any, outcome: Outcome, show: bool) -> None:
         f"{console.size(outcome.disk)} of disk"
         + (f", reused {outcome.reused[0]:,} of {outcome.reused[1]:,} shards" if outcome.reused[0] else ""),
         *(f"note: {note}" for note in outcome.notes),
-        *([f"kept samples   {', '.join(map(str, outcome.outputs))}"] if outcome.outputs else []),
+        *([f"kept samples   {files_of(outcome.outputs)}"] if outcome.outputs else []),
         f"tables         {outcome.run_dir.database}",
     ]
     if outcome.trace_files:
@@ -144,6 +148,17 @@ def report(out: Any, outcome: Outcome, show: bool) -> None:
     lines.append(f"ask for a row  refinery why ROW --run {root}")
     for line in lines:
         console.print_lines(out, shorter(line))
+
+
+def files_of(paths: Sequence[Any]) -> str:
+    """The files of an export on one line: their names, or number and folder of many."""
+    names = list(map(str, paths))
+    if len(names) <= _NAMED:
+        return ", ".join(names)
+    folders = {os.path.dirname(name) for name in names}
+    if len(folders) > 1:
+        return f"{names[0]} and {len(names) - 1:,} files more"
+    return f"{len(names):,} files in {folders.pop()}/"
 
 
 def _show(out: Any, con: Any) -> None:

@@ -14,7 +14,7 @@ REQUIREMENTS = {
     "spacy": ("jieba>=0.42", "spacy>=3.8"),
     "urls": ("tldextract>=5",),
     "remote": ("fsspec>=2024.2", "s3fs>=2024.2"),
-    "ray": ("ray[client]>=2.40",),
+    "ray": ("ray[default,data,client]>=2.40",),
 }
 
 
@@ -22,3 +22,10 @@ def install_command(extra: str) -> str:
     """The command that brings the packages of an extra, wherever refinery itself came from; an unknown extra is a package."""
     packages = " ".join(f"'{requirement}'" for requirement in REQUIREMENTS.get(extra, (extra,)))
     return f"pip install {packages}" + (f" (extra {extra} of {DISTRIBUTION})" if extra in REQUIREMENTS else "")
+
+
+def lacks(what: str, extra: str, error: ImportError) -> str:
+    """Message that something needs a package of an extra, with the package that is missing and the cure."""
+    missing = str(error.name or "").partition(".")[0] or extra
+    named = "Ray" if missing == extra == "ray" else f"the Python package {missing!r}"
+    return f"{what} needs {named}, which is not installed: {install_command(extra)}"

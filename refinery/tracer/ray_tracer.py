@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from refinery.common.extras import install_command
+from refinery.common.extras import lacks
 from refinery.common.paths import absolute
 from refinery.errors import OperatorError
 from refinery.io.writers.write import writing
@@ -19,7 +19,7 @@ from refinery.tracer.records import Sample, TraceSelection, line, of_filter, of_
 try:
     import ray
 except ImportError as error:
-    raise OperatorError(f"RayTracer needs Ray, which is not installed: {install_command('ray')}") from error
+    raise OperatorError(lacks("RayTracer", "ray", error)) from error
 
 
 class Collector:

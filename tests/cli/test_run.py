@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from refinery.cli.render import console
+from refinery.cli.runs import files_of
 from tests.cli.conftest import Call
 from tests.commands import command
 from tests.runs import operator_folder
@@ -282,3 +283,10 @@ def test_what_operators_print_is_not_the_commands_output(call: Call, folder: Pat
     done = call("run", "prints.json", "--json")
     assert done.code == 0 and json.loads(done.out)["rows"]["kept"] == 5
     assert "printed short" in done.err
+
+
+def test_many_files_of_an_export_are_a_number_and_their_folder() -> None:
+    few = [Path("out/a.json"), Path("out/b.json")]
+    assert files_of(few) == "out/a.json, out/b.json"
+    assert files_of([f"s3://bucket/kept/{number}.json" for number in range(1500)]) == "1,500 files in s3://bucket/kept/"
+    assert files_of([f"out/{number}/x.json" for number in range(5)]) == "out/0/x.json and 4 files more"

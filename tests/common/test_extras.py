@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from refinery.common.extras import DISTRIBUTION, REQUIREMENTS, install_command
+from refinery.common.extras import DISTRIBUTION, REQUIREMENTS, install_command, lacks
 from tests.conftest import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -33,6 +33,20 @@ def test_a_cure_names_packages_that_can_be_installed(extra: str) -> None:
     assert packages == list(REQUIREMENTS[extra])
     assert all(Requirement(package).name != "refinery" for package in packages)
     assert install_command(extra).startswith("pip install '") and DISTRIBUTION in install_command(extra)
+
+
+def test_the_package_that_is_missing_is_named() -> None:
+    said = lacks("to_ray", "ray", ModuleNotFoundError("No module named 'pandas.core'", name="pandas.core"))
+    assert said == f"to_ray needs the Python package 'pandas', which is not installed: {install_command('ray')}"
+    said = lacks("to_ray", "ray", ModuleNotFoundError("No module named 'ray'", name="ray"))
+    assert said == f"to_ray needs Ray, which is not installed: {install_command('ray')}"
+    assert "needs Ray" in lacks("to_ray", "ray", ImportError("cannot import name"))
+
+
+def test_what_ray_is_used_for_is_in_the_extra() -> None:
+    """Its datasets, which read with pandas, its client, its dashboard and the submission of jobs."""
+    [ray] = [Requirement(package) for package in REQUIREMENTS["ray"]]
+    assert ray.extras == {"default", "data", "client"}
 
 
 def test_a_package_that_is_no_extra_is_installed_by_its_name() -> None:

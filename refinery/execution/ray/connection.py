@@ -12,7 +12,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from refinery.common.extras import install_command
+from refinery.common.extras import lacks
 from refinery.common.lazy_dataclass import dataclass
 from refinery.errors import OperatorError
 from refinery.execution.ray.cleaner import cleaned_after
@@ -165,8 +165,8 @@ def _not_cleaned(ray: Any, folder: Path) -> Iterator[None]:
 def _imported() -> Any:
     try:
         import ray
-    except ImportError:
-        raise OperatorError(f"executor_type: ray needs Ray, which is not installed: {install_command('ray')}") from None
+    except ImportError as error:
+        raise OperatorError(lacks("executor_type: ray", "ray", error)) from None
     return ray
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from refinery.common.extras import install_command
+from refinery.common.extras import lacks
 from refinery.errors import OperatorError
 from refinery.execution.ray import results
 from refinery.execution.ray.tasks import answered
@@ -22,8 +22,8 @@ def dataset_of(kept: KeptSamples) -> Any:
     try:
         import ray
         import ray.data
-    except ImportError:
-        raise OperatorError(f"to_ray needs Ray, which is not installed: {install_command('ray')}") from None
+    except ImportError as error:
+        raise OperatorError(lacks("to_ray", "ray", error)) from None
 
     shards = [to_json(shard) for shard in kept.shards]
     if kept.lines:
