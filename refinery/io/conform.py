@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from refinery.common.lazy import pc
 from refinery.errors import DataError
 from refinery.io.model import Partitions
 from refinery.io.partitions import with_columns
@@ -23,15 +22,8 @@ def conform(table: pa.Table, schema: pa.Schema, path: str, partitions: Partition
             columns.append(pa.chunked_array([pa.nulls(len(table), field.type)]))
             continue
         try:
-            columns.append(cast_to(_decoded(known[field.name]), field.type))
+            columns.append(cast_to(known[field.name], field.type))
         except pa.ArrowException as error:
             what = f"column {field.name!r} does not fit the other files' {field.type}: {error}"
             raise DataError(f"{path}: {what}") from error
     return pa.Table.from_arrays(columns, schema=schema)
-
-
-def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A run-end encoded column as plain values, because Arrow does not cast run-end encoded columns."""
-    if not pa.types.is_run_end_encoded(column.type):
-        return column
-    return pa.chunked_array([pc.run_end_decode(chunk) for chunk in column.chunks], column.type.value_type)

@@ -8,6 +8,7 @@ from types import MappingProxyType
 import pyarrow as pa
 
 from refinery.errors import DataError
+from refinery.io.common_types import common_type
 from refinery.io.model import Partitions, Source
 from refinery.io.partitions import with_columns
 from refinery.io.readers.registry import reader_of
@@ -37,28 +38,36 @@ def common_schema(sources: Sequence[Source], known: Mapping[str, pa.Schema] = Ma
 
 
 def _merge(merged: pa.Schema, schema: pa.Schema, source: Source, seen: Sequence[tuple[Source, pa.Schema]]) -> pa.Schema:
-    for prepare in (lambda found: found, _plain):
-        try:
-            return pa.unify_schemas([prepare(merged), prepare(schema)], promote_options="permissive")
-        except pa.ArrowException:
-            continue
-    for name in schema.names:
+    try:
+        return _united(merged, schema)
+    except pa.ArrowException:
+        pass
+    for field in schema:
         for other, known in seen:
-            if name in known.names:
-                kinds = known.field(name).type, schema.field(name).type
-                try:
-                    pa.unify_schemas([pa.schema([(name, kind)]) for kind in kinds], promote_options="permissive")
-                except pa.ArrowException:
-                    raise DataError(
-                        f"column {name!r} is {kinds[0]} in {other.path}, but {kinds[1]} in {source.path}. "
-                        "Give it one type, or convert one of the files to JSON Lines, where types may differ"
-                    ) from None
+            if field.name in known.names:
+                _require_common(field, known.field(field.name), source, other)
     raise DataError(f"{source.path}: its columns do not fit those of the files before it")
 
 
-def _plain(schema: pa.Schema) -> pa.Schema:
-    """Dictionaries as their values, because only these merge with plain columns."""
-    return pa.schema([f.with_type(f.type.value_type) if pa.types.is_dictionary(f.type) else f for f in schema])
+def _united(one: pa.Schema, other: pa.Schema) -> pa.Schema:
+    """The columns of both, in order. Raises ArrowException where types do not fit together."""
+    for field in other:
+        place = one.get_field_index(field.name)
+        if place < 0:
+            one = one.append(field)
+        else:
+            one = one.set(place, field.with_type(common_type(one.field(place).type, field.type)).with_nullable(True))
+    return one
+
+
+def _require_common(field: pa.Field, before: pa.Field, source: Source, other: Source) -> None:
+    try:
+        common_type(before.type, field.type)
+    except pa.ArrowException:
+        raise DataError(
+            f"column {field.name!r} is {before.type} in {other.path}, but {field.type} in {source.path}. "
+            "Give it one type, or convert one of the files to JSON Lines, where types may differ"
+        ) from None
 
 
 def schema_of(source: Source) -> pa.Schema:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from refinery.errors import DataError, RefineryError
 from refinery.execution.ray import results
 from refinery.execution.ray.tasks import answered
+from refinery.io.layouts import plain_table
 from refinery.io.python_data.spool import Spool, SpooledPart, part_name
 from refinery.storage.open import open_store
 
@@ -156,5 +157,5 @@ def _alike(tables: list[pa.Table]) -> list[pa.Table]:
 def _table(block: Any, start: int, end: int | None) -> pa.Table:
     from ray.data.block import BlockAccessor
 
-    table: pa.Table = BlockAccessor.for_block(block).to_arrow()
+    table = plain_table(BlockAccessor.for_block(block).to_arrow())
     return table if end is None else table.slice(start, end - start)

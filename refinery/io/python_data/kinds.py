@@ -5,13 +5,15 @@ Libraries are recognised by the module of the object's class, so none of them is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
 
 from refinery.common.lazy import duckdb
 from refinery.errors import DataError
+from refinery.io.layouts import plain_table
+from refinery.io.python_data.frames import from_lazy_polars, from_pandas, from_polars
 
 _ROWS = 8192  # rows of a batch that another library is asked for
 _KINDS = (
@@ -26,15 +28,23 @@ def is_ray_dataset(dataset: Any) -> bool:
 
 
 def in_memory(dataset: Any) -> pa.Table | None:
-    """The table of a dataset whose samples are in memory already, or mapped from a file; None for a stream."""
+    """The table of a dataset whose samples are in memory already, or mapped from a file; None for a stream.
+
+    Raises DataError for a frame whose columns have no types of Arrow.
+    """
+    table = _in_memory(dataset)
+    return None if table is None else plain_table(table)
+
+
+def _in_memory(dataset: Any) -> pa.Table | None:
     if isinstance(dataset, pa.Table):
         return dataset
     if isinstance(dataset, pa.RecordBatch):
         return pa.Table.from_batches([dataset])
     if _is_pandas(dataset):
-        return _from_pandas(dataset)
+        return from_pandas(dataset)
     if _library(dataset) == "polars" and hasattr(dataset, "to_arrow"):
-        return pa.table(dataset)
+        return from_polars(dataset)
     if _library(dataset) == "datasets" and getattr(dataset, "_indices", True) is None:
         table: pa.Table = dataset.data.table
         return table
@@ -43,13 +53,18 @@ def in_memory(dataset: Any) -> pa.Table | None:
 
 def tables_of(dataset: Any) -> Iterator[pa.Table] | None:
     """The tables of a dataset that has a schema; None for an iterable of samples. Raises DataError for anything else."""
+    tables = _tables_of(dataset)
+    return None if tables is None else map(plain_table, tables)
+
+
+def _tables_of(dataset: Any) -> Iterator[pa.Table] | None:
     library = _library(dataset)
     if isinstance(dataset, duckdb.DuckDBPyRelation):
         return _of_batches(dataset.to_arrow_reader(_ROWS))
     if library == "polars":
-        return map(pa.table, _of_lazy_frame(dataset))
+        return from_lazy_polars(dataset)
     if library == "datasets" and getattr(dataset, "features", None) is not None:
-        return map(as_table, dataset.with_format("arrow").iter(_ROWS))
+        return map(_as_table, dataset.with_format("arrow").iter(_ROWS))
     if hasattr(dataset, "__arrow_c_stream__"):
         return _of_batches(pa.RecordBatchReader.from_stream(dataset))
     if isinstance(dataset, (str, bytes, Mapping)) or not isinstance(dataset, Iterable):
@@ -61,12 +76,18 @@ def tables_of(dataset: Any) -> Iterator[pa.Table] | None:
 
 def as_table(item: Any) -> pa.Table:
     """An item of an iterable of batches as a table. Raises DataError for one that is none."""
+    return plain_table(_as_table(item))
+
+
+def _as_table(item: Any) -> pa.Table:
     if isinstance(item, pa.Table):
         return item
     if isinstance(item, pa.RecordBatch):
         return pa.Table.from_batches([item])
     if _is_pandas(item):
-        return _from_pandas(item)
+        return from_pandas(item)
+    if _library(item) == "polars" and hasattr(item, "to_arrow"):
+        return from_polars(item)
     if hasattr(item, "__arrow_c_stream__"):
         return pa.table(item)
     raise DataError(f"dataset: after Arrow batches the iterable gave {type(item).__name__}, which is none")
@@ -85,18 +106,7 @@ def _is_pandas(dataset: Any) -> bool:
     return hasattr(dataset, "iloc")
 
 
-def _from_pandas(frame: Any) -> pa.Table:
-    """A frame without its index, which is no field of the samples."""
-    return pa.Table.from_pandas(frame, preserve_index=False)
-
-
 def _of_batches(reader: Any) -> Iterator[pa.Table]:
     yield reader.schema.empty_table()  # for the columns, if there is no batch
     for batch in reader:
         yield pa.Table.from_batches([batch])
-
-
-def _of_lazy_frame(frame: Any) -> Iterable[Any]:
-    """The frames of a lazy frame's result, in order."""
-    streamed: Callable[..., Iterable[Any]] | None = getattr(frame, "collect_batches", None)
-    return streamed(maintain_order=True) if streamed is not None else [frame.collect()]

@@ -12,6 +12,7 @@ from refinery import kernels
 from refinery.errors import DataError
 from refinery.io.batch import RAW_LIMIT, VECTOR, BadSample, Batch, as_json
 from refinery.io.conform import conform
+from refinery.io.layouts import plain_table
 from refinery.io.limits import ReadLimits
 from refinery.io.line_errors import not_utf8
 from refinery.io.model import Shard, Source
@@ -41,7 +42,8 @@ def _pieces(source: Source, start: int, end: int, limits: ReadLimits) -> Iterato
     """The rows in small tables."""
     with open_table(source) as reader:
         if not hasattr(reader, "iter_batches"):  # an Arrow file or stream, or a table in memory
-            yield from _between((pa.Table.from_batches([b]) for b in record_batches(reader)), 0, start, end)
+            tables = (plain_table(pa.Table.from_batches([batch])) for batch in record_batches(reader))
+            yield from _between(tables, 0, start, end)
             return
         groups: list[int] = []
         first = skipped = size = 0

@@ -199,7 +199,9 @@ class PartWriter:
             self._memory = pa.BufferOutputStream()
             self._table = parquet_writer(self._memory, table.schema, "zstd")
         if len(table):
-            self._table.write_table(table.cast(self._table.schema), row_group_size=len(table))
+            schema = self._table.schema
+            table = table if table.schema.equals(schema) else table.cast(schema)
+            self._table.write_table(table, row_group_size=len(table))
             if self._into is not None:
                 self._into.count(len(table))
         self._pending = []
