@@ -36,7 +36,6 @@ from refinery.results.kept_samples import KeptSamples
 from refinery.results.open_tables import open_tables
 from refinery.results.stdout import pour
 from refinery.storage.urls import is_stdout
-from refinery.workers import input_schema as schemas
 from refinery.workers.functions import register as register_functions
 
 # Types of CSV columns, by their names in Arrow and DuckDB.
@@ -173,9 +172,8 @@ def _part(prepared: Plan, planned: CompiledStage) -> ScriptPass:
     step, comparison = planned.stage.after, None
     operator = None if step is None else prepared.library.operators[step.name]
     if step is not None and step.params.get("verify"):
-        inferred = schemas.infer(prepared.lines, prepared.shards, [step], prepared.library)
         around = CompileContext(after=step, compare=True)
-        comparison = build([], prepared.library, inferred, planned.program.text_key, around=around)[1]
+        comparison = build([], prepared.library, prepared.schema, planned.program.text_key, around=around)[1]
     schema = prepared.shards[0].schema if prepared.shards and not prepared.lines else None
     columns = () if schema is None else tuple(schema.names)
     return ScriptPass(planned.stage, planned.program, planned.chain, operator, comparison, columns)

@@ -30,7 +30,6 @@ from refinery.planning.sizes import batch_sizes, mean_row
 from refinery.recipe import Recipe
 from refinery.recipe.model import InputConfig, Step
 from refinery.storage.open import open_store
-from refinery.workers import input_schema as schemas
 
 _SAMPLES = 1000  # of a small batch
 
@@ -79,10 +78,9 @@ def probe_small_batch(
             dataset = folder
         recipe = replace(recipe, inputs=(InputConfig(str(dataset)),), work_dir=str(Path(folder) / "run"))
         prepared = prepare(recipe, library)
-        schema = schemas.infer(prepared.lines, prepared.shards, recipe.steps, library)
         row = mean_row(prepared.shards)
         stages = [
-            (needs_of(stage.chain, stage.program.steps), measured_costs(prepared, stage, schema))
+            (needs_of(stage.chain, stage.program.steps), measured_costs(prepared, stage, prepared.schema))
             for stage in prepared.stages
         ]
     found = Probe(ops, stages)

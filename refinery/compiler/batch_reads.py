@@ -74,6 +74,16 @@ class BatchReads:
             return BatchRead("CAST(NULL AS VARCHAR)")
         return BatchRead(f"CAST(to_json({ident(self.give('input', name, name))}) AS VARCHAR)")
 
+    def suffix(self) -> BatchRead:
+        """The suffix of the sample's file: its own field of that name goes before the file's."""
+        of_file, field = self.give_fixed("suffix"), "__dj__suffix__"
+        if self._schema.lines:
+            path = lit(json_path((field,)))
+            return self.of_line(lambda line: f"coalesce({line} ->> {path}, {of_file})", [(field,)])
+        if field in self._schema.columns:
+            return BatchRead(f"coalesce({ident(self.give('input', field, field))}, {of_file})")
+        return BatchRead(of_file)
+
     def of_line(self, make: Callable[[str], str], fields: Sequence[Keys]) -> BatchRead:
         """A value of a line. make: returns the SQL over a column of lines. fields: those that the SQL reads."""
         rest = all(keys[0] != self._text_key[0] for keys in fields)

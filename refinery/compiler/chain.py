@@ -17,14 +17,14 @@ from refinery.compiler.bounds import in_range, order_terms
 from refinery.compiler.column_names import ColumnNames, Keys, called, column, stem
 from refinery.compiler.deduplicators import MATCH_KEY
 from refinery.compiler.feature_users import FeatureUse, feature_users
+from refinery.compiler.field_values import FieldValues
 from refinery.compiler.layers import Layers
 from refinery.compiler.mistakes import each_of, sentences
 from refinery.compiler.model import ALONE, Chain, CompileContext, OrderTerm, Schema, Stat, TextChange
 from refinery.compiler.stat_groups import GroupReads, key_columns
 from refinery.compiler.template_faults import blaming, parsed, rendered, select_of
-from refinery.compiler.templates import asks_for, ident, json_path, lit
+from refinery.compiler.templates import asks_for, ident, lit
 from refinery.compiler.user_names import (
-    json_column,
     json_of_numbers,
     own_expression,
     parse,
@@ -79,6 +79,7 @@ class _Compiler:
         self.current = 0  # the step that is compiled
         self.lost = schema.lost.copy()
         self.values: dict[Keys, str] = {}  # field that a mapper has written -> column with its newest value
+        self.fields = FieldValues(schema)
 
     def run(self) -> Chain:
         before, after = self.around.before, self.around.after
@@ -113,6 +114,7 @@ class _Compiler:
             self._stat(stat.column)
         self.chain.shown = self.around.shown
         self.chain.stats.sort(key=lambda stat: stat.step)  # tables list statistics in the recipe's order
+        self.chain.functions |= self.fields.functions
         self.chain.texts = {keys: name for keys, (name, _) in self.version.items()}
         self._outs()
         text = self.chain.read[self.text_key]
@@ -138,7 +140,9 @@ class _Compiler:
             return []
         own = self._own(self.text_key)
         problems: list[Problem] = []
-        for place, columns in key_columns(summary, GroupReads(self.schema, self._from_line, self._input, own)):
+        for place, columns in key_columns(
+            summary, GroupReads(self.schema, self._from_line, self._input, own, self.fields.is_json)
+        ):
             try:
                 for name, sql, note in columns:
                     self.chain.layers.add(name, self._parsed(sql), 0, note, "key")
@@ -224,8 +228,10 @@ class _Compiler:
         """Expressions, with directions, that choose the kept sample of several."""
         keep = "first" if self.around.compare else step.params.get("keep", "first")
         terms = [] if keep == "first" else order_terms(keep)
-        found = each_of([partial(self._own(keys), term) for term, _ in terms])
-        return [(parse(sql), direction) for sql, (_, direction) in zip(list(found), terms, strict=True)]
+        own = self._own(keys)
+        found = list(each_of([partial(own, term) for term, _ in terms]))
+        self.fields.require_order(found, [term for term, _ in terms])
+        return [(parse(sql), direction) for sql, (_, direction) in zip(found, terms, strict=True)]
 
     def _define_key(self, step: Any, name: str, expression: exp.Expr, note: str) -> str:
         self._define(step, name, f"CASE WHEN {self.alive} THEN {expression.sql('duckdb')} END", note, "mark")
@@ -259,6 +265,7 @@ class _Compiler:
             # A condition names the statistics selected beside it; their columns are inserted once they are defined.
             mine = own | inner if name == "keep" else inner
             expression = resolve(expression, partial(self._own_or_other, mine, keys), self._known())
+            expression = self.fields.by_value(expression)
             if name.startswith("_"):
                 inner[name] = self._inner(step, name, expression)
             else:
@@ -276,10 +283,6 @@ class _Compiler:
         guarded = f"CASE WHEN {self.alive} THEN {expression.sql('duckdb')} END"
         given = self.names.free(f"_inner_{step.index}{stem((name,))}", "inner", step.index, name)
         return self._define(step, given, guarded, f"what step {step.index} needs", "inner")
-
-    def _own(self, keys: Keys) -> Callable[[str], str]:
-        """Function that puts the columns of the chain in place of the names in a person's SQL."""
-        return partial(own_expression, lookup=partial(self._lookup, keys=keys, user_sql=True), known=self._known())
 
     def _own_sql(self, step: Any, operator: Operator, keys: Keys) -> dict[str, str]:
         """Parameters that are a person's SQL, with the columns of the chain in place of the person's names."""
@@ -392,6 +395,11 @@ class _Compiler:
 
     # Names
 
+    def _own(self, keys: Keys) -> Callable[[str], str]:
+        """Function that puts the columns of the chain in place of the names in a person's SQL."""
+        lookup = partial(self._lookup, keys=keys, user_sql=True)
+        return partial(own_expression, lookup=lookup, known=self._known(), finish=self.fields.by_value)
+
     def _feature(self, name: str, keys: Keys, step: Any, params: Mapping[str, Any]) -> str:
         """The column of a feature: one for each version of a text and each choice of parameters."""
         if name not in self.library.features:
@@ -429,15 +437,7 @@ class _Compiler:
     def _suffix(self, operator: Operator) -> str:
         if not asks_for(operator.sql, "suffix"):
             return "_suffix"
-        of_file, field = self.reads.give_fixed("suffix"), "__dj__suffix__"
-        if self.schema.lines:
-            path = lit(json_path((field,)))
-            read = self.reads.of_line(lambda line: f"coalesce({line} ->> {path}, {of_file})", [(field,)])
-        elif field in self.schema.columns:
-            read = BatchRead(f"coalesce({ident(self.reads.give('input', field, field))}, {of_file})")
-        else:
-            read = BatchRead(of_file)
-        return self._from_source("_file_suffix", read)
+        return self._from_source("_file_suffix", self.reads.suffix())
 
     def _known(self) -> list[str]:
         return [*self.latest, *self.numbered, "text", *self.schema.columns, "_row"]
@@ -480,8 +480,7 @@ class _Compiler:
     def _input(self, name: str) -> str:
         wanted = self.names.free(f"_in_{stem((name,))}", "input", name)
         if self.schema.lines:
-            kind = self.schema.columns.get(name, "VARCHAR")
-            return self._from_line(wanted, partial(json_column, name, kind), [(name,)])
+            return self._from_line(wanted, self.fields.column(wanted, name), [(name,)])
         self._check_column(name)
         return self._from_source(wanted, self.reads.value(name))
 

@@ -153,7 +153,7 @@ def build(
         last=last,
         probes=tuple((definition.name, definition.step) for _, definition in probes),
         trials=tuple((below, definition.sql) for below, definition in probes),
-        functions=_functions(chain, library, chain.used_features | ({"url_parts"} & chain.functions), around),
+        functions=_functions(chain, library, chain.used_features | _hidden(chain), around),
         kinds={definition.name: definition.kind for _, definition in probes},
         stats_json=stats_json,
         names={step.index: step.name for step in (*steps, *ends)},
@@ -221,6 +221,12 @@ def _info(step: Any, library: Library, text_key: Keys) -> StepInfo:
     own = step.params.get("text_key")
     kind = library.operators[step.name].kind
     return StepInfo(step.index, step.name, kind, step.where, keys_of(own) if own else text_key)
+
+
+def _hidden(chain: Chain) -> set[str]:
+    """Features whose functions the compiler calls itself."""
+    of_json = {"json_by_value", "json_order", "json_fits"} & chain.functions
+    return ({"url_parts"} & chain.functions) | ({"json_values"} if of_json else set())
 
 
 def _functions(chain: Chain, library: Library, features: set[str], around: CompileContext) -> tuple[Function, ...]:

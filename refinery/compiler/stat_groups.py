@@ -29,13 +29,14 @@ class GroupReads:
     """Access to the samples of a chain.
 
     line(name, make, fields): a column made from lines, see `_Compiler._from_line`. column(name): a column of the input.
-    own(sql): a user's expression with its names resolved.
+    own(sql): a user's expression with its names resolved. is_json(sql): it has a JSON value.
     """
 
     schema: Schema
     line: Callable[[str, Callable[[str], str], Sequence[Keys]], str]
     column: Callable[[str], str]
     own: Callable[[str], str]
+    is_json: Callable[[str], bool]
 
 
 def key_name(group: str, summary: StatSummary) -> str:
@@ -70,9 +71,9 @@ def _of_address(summary: StatSummary, reader: GroupReads, fields: dict[str, str]
 
 def _of_expressions(summary: StatSummary, reader: GroupReads) -> Iterator[Column]:
     owns = list(each_of([partial(reader.own, sql) for _, sql in summary.group_by]))
-    for (name, sql), own in zip(summary.group_by, owns, strict=True):
-        mixed = reader.schema.columns.get(sql) == "JSON"  # a text among values of other types is no quoted one
-        text = f"json_extract_string({own}, '$')" if mixed else f"CAST({own} AS VARCHAR)"
+    for (name, _), own in zip(summary.group_by, owns, strict=True):
+        # A text among values of other types is no quoted one.
+        text = f"json_extract_string({own}, '$')" if reader.is_json(own) else f"CAST({own} AS VARCHAR)"
         # A sample whose key cannot be computed is kept. TRY does not accept subqueries.
         text = text if parse(own).find(exp.Select) else f"TRY({text})"
         yield key_name(name, summary), f"coalesce({text}, '')", "what statistics are summed up by"

@@ -20,8 +20,10 @@ Lookup = Callable[[str], "exp.Expr | None"]
 _MULTIPLYING = {"unnest", "explode", "posexplode", "generate_subscripts", "regexp_split_to_table"}
 
 
-def own_expression(sql: str, lookup: Lookup, known: Iterable[str]) -> str:
-    """A user's expression over one sample, with its names resolved, in parentheses.
+def own_expression(
+    sql: str, lookup: Lookup, known: Iterable[str], finish: Callable[[exp.Expr], exp.Expr] = lambda found: found
+) -> str:
+    """A user's expression over one sample, with its names resolved, in parentheses. finish: changes what is resolved.
 
     Raises ValueError, with the cure where there is one, for SQL that is no expression, looks at other samples, differs
     from run to run, or names what is not there (`Mistakes`, when it names several).
@@ -37,7 +39,7 @@ def own_expression(sql: str, lookup: Lookup, known: Iterable[str]) -> str:
     if isinstance(expression.unnest(), exp.Collate):
         raise ValueError("a collation is lost where the value is stored; write lower(...) or strip_accents(...)")
     require_one_sample(expression)
-    return f"({resolve(expression, lookup, known).sql('duckdb', normalize_functions=False)})"
+    return f"({finish(resolve(expression, lookup, known)).sql('duckdb', normalize_functions=False)})"
 
 
 def _can_be_selected(sql: str) -> bool:
@@ -122,16 +124,6 @@ def _bound(node: exp.Expr) -> bool:
             return True
         ancestor = ancestor.find_ancestor(exp.Lambda, exp.Comprehension)
     return False
-
-
-def json_column(name: str, kind: str, line: str) -> str:
-    """SQL for column `name` of type `kind` of a JSON line; NULL where the value does not fit the type."""
-    path = lit(json_path((name,)))
-    if kind.upper() == "VARCHAR":
-        return f"{line} ->> {path}"
-    if kind.upper() == "JSON":
-        return f"CASE WHEN json_type({line}, {path}) <> 'NULL' THEN {line} -> {path} END"
-    return f"TRY_CAST(({line} -> {path}) AS {kind})"
 
 
 def json_of_numbers(value: str, name: str) -> str:

@@ -22,6 +22,7 @@ from refinery.io.sources import carrier, cut, find
 from refinery.operators import Library
 from refinery.planning.binding import remembering
 from refinery.planning.field_check import missing_fields, text_fields
+from refinery.planning.input_schema import input_schema
 from refinery.planning.plan import Plan, compile_stages, prepare
 from refinery.planning.shard_cut import Capacity
 from refinery.recipe import Recipe
@@ -30,7 +31,7 @@ from refinery.recipe.lost import MissingStatistics
 from refinery.results.output_checks import keep_inputs, require_folders, require_own, require_place
 from refinery.stats import step as merging
 from refinery.storage.urls import is_url
-from refinery.workers import input_schema as schemas
+from refinery.workers.threads import cores
 
 # Errors that a user can mend; any other error ends the command at once.
 _OURS = (RecipeError, DataError, OutputError)
@@ -123,8 +124,7 @@ def _compile(recipe: Recipe, library: Library, lost: MissingStatistics, sources:
         return
     shards, lines = cut(sources, recipe.shard_size), carrier(sources) == "lines"
     problems, _ = missing_fields(recipe, library, shards)
-    named = bool(recipe.stat_summary.group_by)
-    schema = schemas.infer(lines, shards, recipe.steps, library, named=named)
+    schema = input_schema(recipe, library, lines, shards, max(1, min(recipe.np, cores())))
     there = schema.columns if lines else {keys_of(recipe.text_key)[0]: "VARCHAR", **schema.columns}
     schema = replace(schema, columns=there, lost=lost)
     try:

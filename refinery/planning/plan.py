@@ -29,6 +29,7 @@ from refinery.operators import Library
 from refinery.planning.binding import bind
 from refinery.planning.field_check import missing_fields, text_fields
 from refinery.planning.filter_costs import Costs, by_class, keep, measured, order_notes, ordering, recorded
+from refinery.planning.input_schema import input_schema
 from refinery.planning.kernel_callers import certain_callers, kernel_callers
 from refinery.planning.shard_cut import Capacity, ShardCut, shard_cut
 from refinery.planning.sizes import Sizes, batch_sizes, mean_row
@@ -38,7 +39,6 @@ from refinery.recipe.lost import MissingStatistics
 from refinery.recipe.model import StatSummary
 from refinery.security.sql_paths import folders_of
 from refinery.storage.run_folder import RunDir
-from refinery.workers import input_schema as schemas
 from refinery.workers.statement_limits import seconds_of
 from refinery.workers.threads import cores
 
@@ -72,7 +72,7 @@ class CompiledStage:
 class Plan:
     """A recipe with its inputs found and cut, and its stages compiled.
 
-    cut: size of the shards, with the reason. capacity: of the cluster; None for a run on this machine.
+    cut: size of the shards, with the reason. schema: of the input. capacity: of the cluster; None for a run on this machine.
     """
 
     recipe: Recipe
@@ -82,6 +82,7 @@ class Plan:
     shards: list[Shard]
     workers: int
     cut: ShardCut
+    schema: Schema
     capacity: Capacity | None = None
     notes: list[str] = field(default_factory=list)
     orderings: tuple[FilterOrder, ...] = ()
@@ -172,10 +173,10 @@ def prepare(
     if dataset is None:
         shards, few = _drawn(recipe, shards, workers)
     stages = cut_at_barriers(recipe.steps, library, recipe.measure_only)
-    schema = schemas.infer(lines, shards, recipe.steps, library, named=bool(recipe.stat_summary.group_by))
+    schema = input_schema(recipe, library, lines, shards, workers)
     planned = compile_stages(recipe, library, stages, schema, shards if binds else None)
     notes = [*notes, *few, *differs, *lacking, *_left_out(recipe, library)]
-    prepared = Plan(recipe, library, planned, sources, shards, workers, shape, capacity, notes, stamps=found)
+    prepared = Plan(recipe, library, planned, sources, shards, workers, shape, schema, capacity, notes, stamps=found)
     if recipe.adaptive_batch_size:
         chains = [stage.chain for stage in planned]
         prepared.sizes = batch_sizes(mean_row(shards), chains, recipe.memory_limit, workers)
@@ -359,9 +360,8 @@ def around_of(stage: Stage, recipe: Recipe, earlier: Sequence[Stat]) -> CompileC
 def compile_comparison(prepared: Plan, step: Any) -> Program:
     """The program that computes the shingles for a deduplicator's exact comparison, over its input samples."""
     text_key = prepared.stages[0].program.text_key
-    schema = schemas.infer(prepared.lines, prepared.shards, [step], prepared.library)
     around = CompileContext(after=step, compare=True)
-    return build([], prepared.library, schema, text_key, around=around)[0]
+    return build([], prepared.library, prepared.schema, text_key, around=around)[0]
 
 
 def _only(

@@ -211,9 +211,12 @@ def test_text_is_what_the_step_is_given() -> None:
 
 
 def test_null_is_not_true() -> None:
-    assert kept("n > 1", {"text": "a", "n": None}, {"text": "a"}, {"text": "a", "n": "many"}, {"text": "a", "n": 2}) == [
-        False, False, False, True,
-    ]  # fmt: skip
+    assert kept("n > 1", {"text": "a", "n": None}, {"text": "a"}, {"text": "a", "n": 2}) == [False, False, True]
+
+
+def test_value_of_another_type_costs_its_row() -> None:
+    rows = run_samples([{"text": "a", "n": "many"}], [{"sql_filter": {"where": "n > 1"}}], columns=COLUMNS)
+    assert "many" in rows[0]["error"]
 
 
 def test_json_null_is_null() -> None:

@@ -58,16 +58,16 @@ WITH _read AS NOT MATERIALIZED (
     _i,
     CASE WHEN _kind = 'VARCHAR' THEN _line ->> '$.text' END AS _text_0,
     CASE WHEN _kind = 'VARCHAR' THEN _line ->> '$.lang' END AS _in_lang,
-    CASE WHEN _kind = 'VARCHAR' THEN TRY_CAST((
+    CASE WHEN _kind = 'VARCHAR' THEN CAST((
       _line -> '$.score'
     ) AS DOUBLE) END AS _in_score,
     CASE
       WHEN _kind = 'VARCHAR'
-      THEN TRY_CAST((
+      THEN from_json((
         _line -> '$.meta'
-      ) AS STRUCT(tags TEXT[]))
+      ), '{"tags": ["VARCHAR"]}')
     END AS _in_meta,
-    CASE WHEN _kind = 'VARCHAR' THEN TRY_CAST((
+    CASE WHEN _kind = 'VARCHAR' THEN CAST((
       _line -> '/größe, m'
     ) AS DOUBLE) END AS _in_gr__e__m_e66afb4b,
     _row,

@@ -31,6 +31,7 @@ from refinery.inspect.refilter.stored_facts import ShardPosition
 from refinery.inspect.refilter.stored_run_facts import StoredRunFacts
 from refinery.io.model import handed_over
 from refinery.io.writers.registry import NOTHING
+from refinery.planning.input_schema import input_schema
 from refinery.planning.plan import Plan, around_of, prepare
 from refinery.recipe import Recipe
 from refinery.recipe.override import Override, overrides_of, parse_set
@@ -39,7 +40,6 @@ from refinery.results.delivery import not_as_left
 from refinery.results.output_checks import keep_inputs, require_own, require_place
 from refinery.storage.store import Store
 from refinery.storage.urls import is_stdout
-from refinery.workers import input_schema as schemas
 
 # Keys of a recipe that do not affect the fate of a sample: they may differ from the run.
 _FREE = {
@@ -227,8 +227,8 @@ def _ran(stored: FinishedRun, prepared: Plan) -> list[StoredChain]:
         raise DataError(
             "the operators, or files that they read, have changed since the run, so its stored results cannot be used; run it again"
         )
-    named, text_key = bool(old.stat_summary.group_by), keys_of(old.text_key)
-    schema = schemas.infer(prepared.lines, prepared.shards, old.steps, library, named=named)
+    text_key = keys_of(old.text_key)
+    schema = input_schema(old, library, prepared.lines, prepared.shards, prepared.workers)
     found: list[StoredChain] = []
     earlier: list[Stat] = []
     for stage in stages:

@@ -20,11 +20,12 @@ from refinery.inspect.why.duplicates import Duplicate, DuplicateEvidence, Remove
 from refinery.inspect.why.row_replay import RowInStage, RowReplay
 from refinery.io.model import handed_over
 from refinery.planning.filter_costs import orderings_of
+from refinery.planning.input_schema import input_schema
 from refinery.planning.plan import Plan, prepare
 from refinery.planning.sizes import BATCH
+from refinery.recipe.model import StatSummary
 from refinery.results.open_tables import open_tables
 from refinery.storage.run_folder import RunDir
-from refinery.workers import input_schema as schemas
 from refinery.workers.replay import versions_before
 from refinery.workers.worker import Task, Worker
 
@@ -121,8 +122,9 @@ class RowHistories:
         prepared = self.prepared
         library = prepared.library
         params = {"where": where}
-        step = SimpleNamespace(index=1, name="sql_filter", params=params, given={"where"}, where="--where")
-        schema = schemas.infer(prepared.stages[0].program.lines, prepared.shards, [step], library)
+        step: Any = SimpleNamespace(index=1, name="sql_filter", params=params, given={"where"}, where="--where")
+        recipe = replace(prepared.recipe, steps=(step,), stat_summary=StatSummary())
+        schema = input_schema(recipe, library, prepared.lines, prepared.shards, prepared.workers)
         program, _ = build([step], library, schema, prepared.stages[0].program.text_key)
         found: list[int] = []
         firsts = [row for (row,) in self.con.execute("SELECT first_row FROM shards ORDER BY shard").fetchall()]

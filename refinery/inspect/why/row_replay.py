@@ -29,7 +29,6 @@ from refinery.kernels.core.kernel_calls import Caller
 from refinery.planning.plan import CompiledStage, Plan, compile_stage
 from refinery.planning.sizes import BATCH
 from refinery.recipe.model import StatSummary
-from refinery.workers import input_schema as schemas
 from refinery.workers.new_values import new_values
 from refinery.workers.replay import ReplayedRow, versions_before
 from refinery.workers.worker import Task, Worker
@@ -175,11 +174,10 @@ class RowReplay:
         steps = tuple(known for known in stage.running if known.index in ran)
         before, after = (known if known and known.index in ran else None for known in (stage.before, stage.after))
         earlier = [s for p in prepared.stages if p.stage.number < stage.number for s in p.program.stats]
-        schema = schemas.infer(prepared.lines, prepared.shards, prepared.recipe.steps, prepared.library)
         cut = replace(stage, steps=steps, order=(), before=before, after=after)
         text_key = planned.program.text_key
         recipe = replace(prepared.recipe, stat_summary=StatSummary())
-        return compile_stage(cut, recipe, prepared.library, schema, text_key, earlier, False).program
+        return compile_stage(cut, recipe, prepared.library, prepared.schema, text_key, earlier, False).program
 
     def _units(self, planned: CompiledStage, place: RowPosition, folder: Path) -> list[str]:
         """Write the units that a deduplicator before a stage takes out of the row; return the file, if any."""

@@ -1,0 +1,106 @@
+"""Schema of the input's columns, found before a run.
+
+Types of JSON fields are those of all their values in all of the input, so the fields that SQL names are looked at in
+every sample.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from collections.abc import Set as AnySet
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+
+from refinery.common.cache_files import read_cached, write_cached
+from refinery.common.connections import connect
+from refinery.common.field_profile import InputProfile
+from refinery.common.field_types import NOTHING, sql_of, structure_of
+from refinery.common.lazy import duckdb
+from refinery.compiler.model import Schema
+from refinery.errors import DataError
+from refinery.io.content_digest import how_cut, stamp_of
+from refinery.io.field_scan import profile_of
+from refinery.io.model import Shard
+from refinery.io.readers.read import read
+from refinery.kernels.core.cache import cache_root
+from refinery.operators import Library
+from refinery.operators.versions import versions
+from refinery.planning.sql_names import names_in_sql
+from refinery.recipe import Recipe
+from refinery.storage.file_digests import can_be_trusted
+
+# Profiles in the user's cache folder, of a few kB each.
+_MOST = 500
+
+
+def input_schema(recipe: Recipe, library: Library, lines: bool, shards: Sequence[Shard], workers: int) -> Schema:
+    """Schema of a batch; JSON fields have the types of all their values, if the recipe's SQL may name them."""
+    if not lines:
+        columns = typed_columns(shards)
+        return Schema(False, columns, unknown=not columns)
+    wanted = names_in_sql(recipe, library)
+    return schema_of_fields(profile_of_input(shards, wanted, workers)) if wanted else Schema(True)
+
+
+def schema_of_fields(profile: InputProfile) -> Schema:
+    """Schema of JSON lines; columns that are not looked at have the type ""."""
+    structures = {name: structure_of(fields) for name, fields in profile.fields.items()}
+    columns = {name: sql_of(structures[name]) if name in structures else "" for name in profile.names}
+    nested = {
+        name: json.dumps(found) for name, found in structures.items() if found == NOTHING or not isinstance(found, str)
+    }
+    return Schema(True, columns, unknown=not columns, structures=nested)
+
+
+def profile_of_input(shards: Sequence[Shard], wanted: AnySet[str], workers: int) -> InputProfile:
+    """Profile of the fields that are looked at, from the user's cache folder if the input is unchanged."""
+    stamps = [stamp_of(shard) for shard in shards]
+    trusted = all(stamp and can_be_trusted(changed) for stamp, changed in stamps)
+    place = cache_root() / "fields" / f"{_key(shards, wanted, [stamp for stamp, _ in stamps])}.json"
+    if trusted and (stored := _stored(place)) is not None:
+        return stored
+    with ThreadPoolExecutor(max(1, workers)) as pool:
+        whole = InputProfile()
+        for profile in pool.map(partial(profile_of, wanted=wanted), shards):
+            whole.merge(profile)
+    if trusted:
+        write_cached(place, json.dumps(whole.plain()).encode(), _MOST)
+    return whole
+
+
+def _key(shards: Sequence[Shard], wanted: AnySet[str], stamps: Sequence[str]) -> str:
+    read_as = [[how_cut(shard), stamp, shard.start, shard.end] for shard, stamp in zip(shards, stamps, strict=True)]
+    return hashlib.sha256(json.dumps([versions(), sorted(wanted), read_as]).encode()).hexdigest()
+
+
+def _stored(place: Path) -> InputProfile | None:
+    text = read_cached(place)
+    try:
+        return None if text is None else InputProfile.of_plain(json.loads(text))
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def typed_columns(shards: Sequence[Shard]) -> dict[str, str]:
+    """DuckDB types of the first batch's columns."""
+    for shard in shards:
+        for batch in read(shard, 1 << 20):
+            try:
+                return _describe(batch.table.slice(0, 0))
+            except duckdb.Error as error:
+                raise DataError(f"{shard.source.path}: DuckDB cannot read its columns: {error}") from error
+    return {}
+
+
+def _describe(table: pa.Table) -> dict[str, str]:
+    if not table.num_columns:
+        return {}
+    with connect() as con:
+        con.register("_columns", table)
+        kinds = [kind for _, kind, *_ in con.execute("DESCRIBE SELECT * FROM _columns").fetchall()]
+    return dict(zip(table.column_names, kinds, strict=True))  # DuckDB renames columns that differ only in letter case
