@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -32,12 +33,15 @@ from refinery.planning.plan import CompiledStage, Plan
 from refinery.recipe import Recipe
 from refinery.recipe.absolute_paths import seen_from_here
 from refinery.results.database import Counts
+from refinery.results.delivery import not_as_left
 from refinery.results.kept_samples import KeptSamples
 from refinery.results.open_tables import open_tables
 from refinery.results.stdout import pour
+from refinery.storage.run_folder import RunDir
 from refinery.storage.urls import is_stdout
 from refinery.workers.functions import register as register_functions
 
+_REPLACED = "a later run has replaced the results of this one. Use the object that it has returned, or give each run a work_dir of its own"
 # Types of CSV columns, by their names in Arrow and DuckDB.
 _CSV_TYPES = {"bool": "BOOLEAN", "int64": "BIGINT", "double": "DOUBLE"}
 
@@ -48,7 +52,7 @@ class Run:
 
     work_dir: the run folder. database: its DuckDB file. outputs: files of kept samples, URLs as texts. counts: rows
     read, kept, removed and quarantined. warnings: lines that a user should read. seconds: wall time. bytes: input
-    processed.
+    processed. run_id: as in the table `runs`.
     """
 
     work_dir: Path
@@ -58,14 +62,20 @@ class Run:
     warnings: tuple[str, ...]
     seconds: float
     bytes: int
+    run_id: str = ""
 
     def sql(self, query: str) -> list[tuple[Any, ...]]:
-        """Rows of a query on the run's tables."""
+        """Rows of a query on the run's tables. Raises DataError if a later run has replaced them."""
         with open_tables(self.database) as con:
+            if self.run_id and con.execute("SELECT run_id FROM runs").fetchall() != [(self.run_id,)]:
+                raise DataError(f"{self.database}: {_REPLACED}")
             return con.execute(query).fetchall()
 
     def to_arrow(self) -> pa.Table:
-        """The kept samples as one Arrow table, in order. Raises DataError if they are nowhere, or of unlike types."""
+        """The kept samples as one Arrow table, in order.
+
+        Raises DataError if they are nowhere, of unlike types, or replaced by a later run.
+        """
         return self._kept.table()
 
     def to_batches(self) -> pa.RecordBatchReader:
@@ -95,7 +105,19 @@ class Run:
                 f"{self.work_dir}: the run has left no files of kept samples. Name an export_path that is a file or a "
                 "folder, and no export_type: none"
             )
+        self._require_own()
         return KeptSamples(tuple(map(str, self.outputs)), self.counts.kept)
+
+    def _require_own(self) -> None:
+        """Raise DataError if the run folder or the exported files are no longer those of this run."""
+        place = RunDir(self.work_dir).manifest
+        if not self.run_id or not place.is_file():
+            return
+        manifest = json.loads(place.read_text(encoding="utf-8"))
+        if manifest["run_id"] != self.run_id:
+            raise DataError(f"{self.work_dir}: {_REPLACED}")
+        if changed := not_as_left(manifest):
+            raise DataError(changed[0])
 
 
 def run(
@@ -124,6 +146,7 @@ def run(
         (*map(str, outcome.alarms), *map(str, opened.ignored), *outcome.notes),
         outcome.seconds,
         outcome.bytes,
+        outcome.run_id,
     )
 
 

@@ -58,6 +58,27 @@ def test_a_run_tells_where_everything_is(recipe: dict[str, Any], tmp_path: Path)
         run.sql("DROP TABLE ledger")
 
 
+def test_a_run_does_not_give_the_rows_of_a_later_one(recipe: dict[str, Any], tmp_path: Path) -> None:
+    first = refinery.run(recipe)
+    write_lines(tmp_path / "in.jsonl", texts(["other words of another run"]))
+    second = refinery.run(recipe)
+    assert second.sql("SELECT count(*) FROM row_outcomes") == [(1,)] and second.to_arrow().num_rows == 1
+    for ask in (lambda: first.sql("SELECT 1"), first.to_arrow, first.to_batches, first.to_duckdb):
+        with pytest.raises(DataError, match="a later run has replaced the results of this one"):
+            ask()
+
+
+def test_a_run_does_not_give_samples_that_another_folder_has_written(recipe: dict[str, Any], tmp_path: Path) -> None:
+    """The export is the same, the run folders differ."""
+    keys = {"export_path": str(tmp_path / "shared.jsonl")}
+    first = refinery.run({**recipe, **keys, "work_dir": str(tmp_path / "one")})
+    write_lines(tmp_path / "in.jsonl", texts(["other words of another run"]))
+    refinery.run({**recipe, **keys, "work_dir": str(tmp_path / "two")})
+    assert first.sql("SELECT count(*) FROM row_outcomes") == [(len(SAMPLES),)]
+    with pytest.raises(DataError, match="shared.jsonl has changed since this run wrote it"):
+        first.to_arrow()
+
+
 def test_a_file_and_a_dict_are_the_same_recipe(recipe: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "r.yaml").write_text(yaml.safe_dump(recipe), encoding="utf-8")
     (tmp_path / "r.json").write_text(json.dumps(recipe), encoding="utf-8")

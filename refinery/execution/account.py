@@ -83,6 +83,7 @@ def _outcome(
         tuple(files),
         (sum(result.reused for result in results), len(results)),
         tuple(loud),
+        description["run_id"],
     )
 
 
@@ -140,6 +141,7 @@ def prepared_facts(prepared: Plan) -> dict[str, Any]:
         "shard_size": prepared.shard_size,
         "workers": prepared.workers,
         "inputs": prepared.inputs(),
+        "inodes": prepared.inodes(),
         "side_files": prepared.beside,
         "assets": described(prepared.recipe),
     }

@@ -47,6 +47,7 @@ class Outcome:
     trace_files: tuple[Path, ...]
     reused: tuple[int, int] = (0, 0)
     alarms: tuple[Alarm, ...] = ()
+    run_id: str = ""
 
     @property
     def warnings(self) -> list[str]:

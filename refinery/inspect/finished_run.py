@@ -20,16 +20,23 @@ from refinery.execution.assets import require_same_side_files
 from refinery.execution.open import open_recipe
 from refinery.operators import Library
 from refinery.planning.filter_costs import orderings_of
+from refinery.planning.plan import Plan
 from refinery.recipe import Recipe
 from refinery.results.open_tables import open_tables
 from refinery.storage.run_folder import RunDir
 
 
-def require_same_inputs(manifest: dict[str, Any], inputs: Sequence[dict[str, Any]], consequence: str) -> None:
-    """Check that the input is unchanged since the run. Raises DataError, whose message the consequence completes."""
-    then, now = ([(item["path"], item["size"], item["modified"]) for item in of] for of in (manifest["inputs"], inputs))
-    if then != now:
-        changed = sorted({path for path, *_ in set(then) ^ set(now)})
+def require_same_inputs(manifest: dict[str, Any], prepared: Plan, consequence: str) -> None:
+    """Check that the input is unchanged since the run. Raises DataError, whose message the consequence completes.
+
+    An edit can keep size and time of a file; then its inode has changed.
+    """
+    both = manifest["inputs"], prepared.inputs()
+    then, now = ([(item["path"], item["size"], item["modified"]) for item in of] for of in both)
+    changed = sorted({path for path, *_ in set(then) ^ set(now)})
+    known = manifest.get("inodes", {})
+    changed = changed or sorted(path for path, time in prepared.inodes().items() if known.get(path, time) != time)
+    if changed or then != now:
         raise DataError(f"the input has changed since the run ({', '.join(changed[:3])}), so {consequence}")
 
 

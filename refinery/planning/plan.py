@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import field, replace
 from functools import partial
@@ -39,6 +40,7 @@ from refinery.recipe.lost import MissingStatistics
 from refinery.recipe.model import StatSummary
 from refinery.security.sql_paths import folders_of
 from refinery.storage.run_folder import RunDir
+from refinery.storage.urls import is_url
 from refinery.workers.statement_limits import seconds_of
 from refinery.workers.threads import cores
 
@@ -133,6 +135,11 @@ class Plan:
             modified = source.state()[2] if source.table is None else 0
             found.append({"path": source.path, "format": source.format, "size": source.size, "modified": modified})
         return found
+
+    def inodes(self) -> dict[str, int]:
+        """Times at which inodes of local input files changed last (ns), which nobody can set, by path."""
+        paths = [source.path for source in self.sources if source.table is None and not is_url(source.path)]
+        return {path: os.stat(path).st_ctime_ns for path in paths}
 
 
 def prepare(

@@ -105,16 +105,20 @@ def state_of(path: str) -> State:
     return int(info.get("size") or 0), version_of(info, path)
 
 
+def is_as_left(item: dict[str, Any]) -> bool:
+    """Return whether an exported file of a manifest has its size, and its time or version, of the end of the run."""
+    try:
+        return state_of(item["path"]) == (item["bytes"], item.get("modified"))
+    except OSError:
+        return False
+
+
 def not_as_left(manifest: dict[str, Any]) -> list[str]:
     """A line for each local exported file that has changed since the run."""
     found = []
     for item in manifest["outputs"]:
         path = item["path"]
-        try:
-            same = is_url(path) or state_of(path) == (item["bytes"], item.get("modified"))
-        except OSError:
-            same = False
-        if not same:
+        if not is_url(path) and not is_as_left(item):
             found.append(
                 f"{path} has changed since this run wrote it: another run or program has replaced or removed the file"
             )

@@ -33,12 +33,16 @@ def pattern(path: str | Path) -> str:
 
 @dataclass(frozen=True)
 class _Known:
-    """The list. open: patterns being written. others: other people's files that match them. exports: files by path."""
+    """The list. open: patterns being written. others: other people's files that match them. exports: files by path.
+
+    inodes: by file, the time at which its inode changed last (ns), which nobody can set.
+    """
 
     files: dict[str, State]
     open: list[str]
     others: dict[str, State]
     exports: dict[str, list[str]]
+    inodes: dict[str, int]
 
 
 class OwnedFiles:
@@ -50,6 +54,7 @@ class OwnedFiles:
         self._list, self._root, self.overwrite = run_dir.written, os.path.abspath(run_dir.root), overwrite
         known = _read(self._list)
         self._files, self._open, self._others, self._exports = known.files, known.open, known.others, known.exports
+        self._inodes = known.inodes
 
     def has(self, path: str | Path) -> bool:
         """Return whether a run has written the file, and nobody has changed it since.
@@ -63,6 +68,11 @@ class OwnedFiles:
         if state is not None and state in (self._files.get(name), marked(path)):
             return True
         return self._is_new(name, state) and any(fnmatch.fnmatchcase(name, one) for one in self._open)
+
+    def is_untouched(self, path: str | Path) -> bool:
+        """Return whether a listed file has the inode that the run left: an edit can keep size and time of a file."""
+        noted = self._inodes.get(self._name(path))
+        return noted is None or noted == os.stat(path).st_ctime_ns
 
     def _is_new(self, name: str, state: State | None) -> bool:
         """Return whether a file has appeared or changed since a run began to write under its name."""
@@ -117,6 +127,7 @@ class OwnedFiles:
             if (state := state_of(path)) is not None and self._is_new(self._name(path), state):
                 self._files[self._name(path)] = state
                 mark(path, state)
+                self._inodes[self._name(path)] = os.stat(path).st_ctime_ns
 
     def supersede(self, export_path: str, patterns: Iterable[str], files: Iterable[str | Path]) -> None:
         """Remove files of earlier runs of the same export that are no longer part of it. Raises OSError.
@@ -149,7 +160,8 @@ class OwnedFiles:
     def _save(self) -> None:
         if self._silent:
             return
-        known = _Known(self._files, self._open, self._others, self._exports)
+        self._inodes = {name: time for name, time in self._inodes.items() if name in self._files}
+        known = _Known(self._files, self._open, self._others, self._exports, self._inodes)
         self._list.parent.mkdir(parents=True, exist_ok=True)
         publish(self._list, json.dumps(asdict(known), ensure_ascii=False, indent=1))
 
@@ -176,9 +188,11 @@ def _read(path: Path) -> _Known:
     try:
         plain: Any = json.loads(path.read_text(encoding="utf-8"))
         exports = {str(name): [str(one) for one in names] for name, names in plain["exports"].items()}
-        return _Known(_states(plain["files"]), [str(one) for one in plain["open"]], _states(plain["others"]), exports)
+        inodes = {str(name): int(time) for name, time in plain.get("inodes", {}).items()}
+        files, others = _states(plain["files"]), _states(plain["others"])
+        return _Known(files, [str(one) for one in plain["open"]], others, exports, inodes)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return _Known({}, [], {}, {})
+        return _Known({}, [], {}, {}, {})
 
 
 def _states(plain: Any) -> dict[str, State]:

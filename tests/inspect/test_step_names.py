@@ -57,6 +57,7 @@ def older(named: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     manifest = run.work_dir / ".refinery" / "manifest.json"
     told = json.loads(manifest.read_text())
     told["inputs"][0]["modified"] = changed
+    del told["inodes"]
     manifest.write_text(json.dumps(told))
     with duckdb.connect(str(run.database)) as con:
         for table in ("steps", "ledger"):

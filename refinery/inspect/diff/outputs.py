@@ -24,6 +24,8 @@ from refinery.io.sources import cut, find
 from refinery.kernels.core.arrow import from_zero
 from refinery.operators import read_sql
 from refinery.results.delivery import state_of
+from refinery.results.owned_files import OwnedFiles
+from refinery.storage.urls import is_url
 from refinery.workers.replay import versions_before
 
 _BATCH = 16 << 20
@@ -81,7 +83,8 @@ def _unreadable(stored: FinishedRun) -> str | None:
             now = state_of(item["path"])
         except OSError:
             return f"{item['path']} is not there any more"
-        if now != (item["bytes"], item.get("modified", now[1])):
+        touched = not is_url(item["path"]) and not OwnedFiles(stored.run_dir).is_untouched(item["path"])
+        if touched or now != (item["bytes"], item.get("modified", now[1])):
             return f"{item['path']} has changed since the run"
     return None
 

@@ -40,10 +40,10 @@ class ExportSelection:
         same = all(getattr(old, name) == getattr(recipe, name) for name in _FORM)
         remote = on_cluster(recipe.executor_type) or is_url(recipe.export_path) or is_url(old.export_path)
         alike = same and not remote and writer_of(recipe.export_format).plain_lines
-        if not alike or len(outputs) != 1 or not as_left(stored.manifest):
+        if not alike or len(outputs) != 1 or not as_left(stored):
             return None
         beside = stored.manifest.get("beside", [])
-        stats = Path(beside[0]["path"]) if len(beside) == 1 and as_left(stored.manifest, "beside") else None
+        stats = Path(beside[0]["path"]) if len(beside) == 1 and as_left(stored, "beside") else None
         return ExportSelection(stored, Path(outputs[0]["path"]), stats)
 
     def wanted(self, changes: Path) -> np.ndarray:

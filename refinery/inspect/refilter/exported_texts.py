@@ -20,7 +20,9 @@ from refinery.io.sources import carrier, cut, find
 from refinery.kernels.core.arrow import ints, numbers
 from refinery.planning.plan import CompiledStage
 from refinery.planning.sizes import BATCH
-from refinery.results.delivery import state_of
+from refinery.results.delivery import is_as_left
+from refinery.results.owned_files import OwnedFiles
+from refinery.storage.urls import is_url
 
 
 def exported_texts(
@@ -39,7 +41,7 @@ def exported_texts(
         or not set(flags) <= stored.columns["row_outcomes"].keys()
     ):
         return False
-    if not as_left(stored.manifest):
+    if not as_left(stored):
         return False
     changed_any = " OR ".join(f"coalesce({flag}, FALSE)" for flag in flags)
     sql = f"SELECT _row, {changed_any} AS changed FROM row_outcomes WHERE _dropped IS NULL ORDER BY _row"
@@ -94,19 +96,15 @@ class _Files:
             self._writer.write_table(table.slice(first, end - first))
 
 
-def as_left(manifest: dict[str, Any], kind: str = "outputs") -> bool:
+def as_left(stored: FinishedRun, kind: str = "outputs") -> bool:
     """Return whether the exported files (or those of the kind `beside`) are unchanged since the run."""
+    manifest, owned = stored.manifest, OwnedFiles(stored.run_dir)
     outputs = manifest[kind]
     if not outputs or sum(output["rows"] for output in outputs) != manifest["rows"]["kept"]:
         return False
-    for output in outputs:
-        try:
-            found = state_of(output["path"])
-        except OSError:
-            return False
-        if found != (output["bytes"], output.get("modified")):
-            return False
-    return True
+    return all(
+        is_as_left(output) and (is_url(output["path"]) or owned.is_untouched(output["path"])) for output in outputs
+    )
 
 
 def _batches(manifest: dict[str, Any]) -> Iterator[Batch]:

@@ -255,7 +255,7 @@ def _places(stored: FinishedRun, prepared: Plan) -> list[ShardPosition]:
             f"{stored.run_dir.root}: the run's samples were passed in from Python and are no longer available"
         )
     consequence = f"its stored results are not of these samples; refinery run {stored.run_dir.recipe} reads it anew"
-    require_same_inputs(stored.manifest, prepared.inputs(), consequence)
+    require_same_inputs(stored.manifest, prepared, consequence)
     query = 'SELECT file, start, "end", first_row, rows, first_line FROM shards ORDER BY shard'
     shards = stored.con.execute(query).fetchall()
     cuts = [(shard.source.path, shard.start, shard.end) for shard in prepared.shards]

@@ -114,7 +114,7 @@ class RowHistories:
         if prepared.fingerprint != self.manifest["fingerprint"]:
             raise DataError("the operators have changed since the run, so rows cannot be recomputed; run it again")
         require_same_side_files(self.manifest, recipe)
-        require_same_inputs(self.manifest, prepared.inputs(), "rows cannot be recomputed")
+        require_same_inputs(self.manifest, prepared, "rows cannot be recomputed")
         return prepared
 
     def find(self, where: str) -> list[int]:

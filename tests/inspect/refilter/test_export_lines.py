@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
@@ -111,6 +112,8 @@ def test_what_has_to_be_written_anew(
         pytest.param("out.jsonl", [], "other", marks=pytest.mark.long),
         pytest.param("out.jsonl", [], "gone", marks=pytest.mark.long),
         pytest.param("out_stats.jsonl", ["out.jsonl"], "other", marks=pytest.mark.long),
+        ("out.jsonl", [], "edited"),  # in place, and its time put back: size and time are those of the run
+        pytest.param("out_stats.jsonl", ["out.jsonl"], "edited", marks=pytest.mark.long),
     ],
 )
 def test_files_that_are_not_as_they_were(
@@ -121,7 +124,11 @@ def test_files_that_are_not_as_they_were(
     if damage == "gone":
         path.unlink()
     else:
-        path.write_bytes(path.read_bytes().replace(b"one", b"eno") + b"{}\n")
+        before = path.stat()
+        path.write_bytes(path.read_bytes().replace(b"one", b"eno").replace(b"1", b"2") + b"{}\n" * (damage == "other"))
+        if damage == "edited":
+            os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+            assert path.stat().st_size == before.st_size
     same_as_fresh(recipe, tmp_path, TIGHTER)
     assert copied() == left
 
