@@ -17,16 +17,19 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from refinery import errors
 from refinery.cli.render import key_tables, reference
 from refinery.kernels.dedup.unionfind import components
+from refinery.monitoring import state
+from refinery.operators import Library
 from refinery.recipe.keys import KEYS
 from tests.commands import command
 from tests.conftest import ROOT
-from tests.sampling import first_of_each
 
 README = ROOT / "README.md"
 DEDUPLICATION = ROOT / "docs" / "deduplication.md"
 PAGES = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+STATES = (state.RUNNING, state.FINISHED, state.FAILED, state.INTERRUPTED, state.NONE)
 TEXTS = {".md", ".py", ".sql", ".yaml", ".yml", ".jsonl", ".txt", ".json", ".toml"}
 
 
@@ -124,57 +127,6 @@ def test_no_machine_paths() -> None:
 
 
 @pytest.fixture(scope="module")
-def readme(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the bundled recipes and the README's own, in which its Python block has run."""
-    folder = tmp_path_factory.mktemp("readme")
-    shutil.copytree(ROOT / "recipes", folder / "recipes")
-    [recipe] = blocks(README, "yaml")
-    (folder / "recipe.yaml").write_text(recipe, "utf-8")
-    shutil.copy(ROOT / "recipes" / "data" / "web_sample.jsonl", folder / "docs.jsonl")
-    [code] = blocks(README, "python")
-    names: dict[str, Any] = {}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        exec(code, names)
-    assert names["run"].counts.read
-    return folder
-
-
-def test_the_page_on_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The blocks run one after the other, and the first leaves what its comments say."""
-    monkeypatch.chdir(tmp_path)
-    names: dict[str, Any] = {}
-    first, steps = blocks(ROOT / "docs" / "python.md", "python")
-    exec(first, names)
-    assert str(names["run"].counts) == "Counts(read=1000, kept=1000, removed=0, quarantined=0)"
-    assert names["run"].to_arrow().schema.names == ["id", "text"]
-    exec(steps, names)
-    assert [measured["operator"] for measured in names["probe_res"]] == [next(iter(op)) for op in names["process"]]
-    assert names["run"].counts.read == 2000
-
-
-def first_word(arguments: list[str]) -> str:
-    return arguments[0]
-
-
-# tests/cli/test_demo.py runs the demo.
-USED = [pytest.param(line, marks=[pytest.mark.long] * (line == ["demo"])) for line in commands(README, "Use")]
-
-
-@pytest.mark.parametrize("arguments", first_of_each(USED, first_word), ids=" ".join)
-def test_readme_commands(arguments: list[str], readme: Path) -> None:
-    assert refinery(readme, *arguments).strip()
-
-
-def test_readme_sql(readme: Path) -> None:
-    refinery(readme, "run", "recipe.yaml", "--work_dir", "queried", "--quiet")
-    [queries] = blocks(README, "sql")
-    with duckdb.connect(str(readme / "queried" / "refinery.duckdb"), read_only=True) as con:
-        for query in filter(str.strip, queries.split(";")):
-            assert con.execute(query).fetchall()
-
-
-@pytest.fixture(scope="module")
 def extending(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files that docs/extending.md shows, under the names in their first lines, and documents for its recipe."""
     folder = tmp_path_factory.mktemp("extending")
@@ -189,11 +141,6 @@ def extending(tmp_path_factory: pytest.TempPathFactory) -> Path:
     documents = "".join(json.dumps({"id": at, "text": text}) + "\n" for at, text in enumerate(texts))
     (folder / "docs.jsonl").write_text(documents, "utf-8")
     return folder
-
-
-@pytest.mark.parametrize("arguments", commands(ROOT / "docs" / "extending.md", "Using them"), ids=" ".join)
-def test_extending_commands(arguments: list[str], extending: Path) -> None:
-    assert refinery(extending, *arguments).strip()
 
 
 def test_extending_examples_run(extending: Path) -> None:
@@ -214,27 +161,12 @@ def deduplicated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("arguments", commands(DEDUPLICATION, "Try it")[1:], ids=" ".join)
-def test_deduplication_commands(arguments: list[str], deduplicated: Path) -> None:
-    assert "document_minhash_deduplicator" in refinery(deduplicated, *arguments)
-
-
-def test_deduplication_sql(deduplicated: Path) -> None:
-    [queries] = blocks(DEDUPLICATION, "sql")
+def test_figures_of_the_page_on_deduplication(deduplicated: Path) -> None:
     with duckdb.connect(str(deduplicated / "outputs" / "web_dedup" / "refinery.duckdb"), read_only=True) as con:
-        for query in filter(str.strip, queries.split(";")):
-            assert con.execute(query).fetchall(), query
         removed = con.execute("SELECT removed FROM steps WHERE operator LIKE 'document_%' ORDER BY step").fetchall()
         shortened = con.execute("SELECT changed FROM steps WHERE operator = 'paragraph_deduplicator'").fetchall()
     said = re.findall(r"(\d+) (?:exact copies|near duplicates|texts that lose)", DEDUPLICATION.read_text("utf-8"))
     assert [int(number) for number in said] == [number for (number,) in removed + shortened]
-
-
-@pytest.mark.long
-def test_deduplication_recipes_run(deduplicated: Path) -> None:
-    for number, text in enumerate(blocks(DEDUPLICATION, "yaml")):
-        (deduplicated / f"recipe_{number}.yaml").write_text(text, "utf-8")
-        assert "rows read" in refinery(deduplicated, "run", f"recipe_{number}.yaml")
 
 
 def test_clusters_by_tables_are_those_of_the_kernel() -> None:
@@ -257,12 +189,35 @@ def test_clusters_by_tables_are_those_of_the_kernel() -> None:
     assert labels == [(row, roots[row]) for row in np.union1d(one, other)] and rounds <= 12
 
 
-def test_recipes_page_example_is_sound(tmp_path: Path) -> None:
-    shutil.copytree(ROOT / "recipes", tmp_path / "recipes")
-    for number, text in enumerate(blocks(ROOT / "docs" / "recipes.md", "yaml")):
-        recipe = tmp_path / f"example_{number}.yaml"
-        recipe.write_text(text, "utf-8")
-        assert "no problems" in refinery(tmp_path, "check", recipe.name)
+def test_what_the_page_on_python_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The blocks leave what their comments say."""
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    first, steps = blocks(ROOT / "docs" / "python.md", "python")
+    exec(first, names)
+    assert str(names["run"].counts) == "Counts(read=1000, kept=1000, removed=0, quarantined=0)"
+    assert names["run"].to_arrow().schema.names == ["id", "text"]
+    exec(steps, names)
+    assert [measured["operator"] for measured in names["probe_res"]] == [next(iter(op)) for op in names["process"]]
+    assert names["run"].counts.read == 2000
+
+
+def test_every_event_and_error_has_its_name_in_the_docs() -> None:
+    page = (ROOT / "docs" / "monitoring.md").read_text("utf-8")
+    code = "".join(file.read_text("utf-8") for file in (ROOT / "refinery").rglob("*.py"))
+    events = {*re.findall(r"\bevent\(\s*\"(\w+)\"", code), *re.findall(r"\bAlarm\(\"(\w+)\"", code), *STATES}
+    assert len(events) > 12 and not [name for name in sorted(events) if f"`{name}`" not in page]
+    classes = [name for name, value in vars(errors).items() if isinstance(value, type) and hasattr(value, "exit_code")]
+    page = (ROOT / "docs" / "python.md").read_text("utf-8")
+    assert not [name for name in classes if name != "StatementTimeout" and f"`{name}`" not in page]
+
+
+def test_number_of_operators_that_both_have() -> None:
+    operators = [operator for operator in Library(()).operators.values() if not operator.alias_of]
+    both = [operator.kind for operator in operators if operator.peer and "Data-Juicer" in operator.peer]
+    filters, deduplicators = len([kind for kind in both if kind != "deduplicator"]), both.count("deduplicator")
+    page = (ROOT / "docs" / "compatibility.md").read_text("utf-8")
+    assert f"of the {filters} mappers and filters and {deduplicators} deduplicators" in page
 
 
 def test_make_keeps_compiled_kernels_in_the_checkout() -> None:

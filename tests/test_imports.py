@@ -6,7 +6,6 @@ import json
 import re
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -33,16 +32,6 @@ def test_help_loads_nothing_heavy(command: str, shown: str) -> None:
     done = subprocess.run([sys.executable, "-c", code, command], capture_output=True, text=True, check=True)
     assert shown in done.stdout
     assert done.stdout.rstrip().splitlines()[-1] == "LOADED"
-
-
-def test_help_answers_soon() -> None:
-    """Generous, for machines that are busy: on an idle one it takes 0.1 s. Importing DuckDB and numba takes over a second."""
-    spent = []
-    for _ in range(3):
-        started = time.perf_counter()
-        subprocess.run([sys.executable, "-m", "refinery", "--help"], capture_output=True, check=True)
-        spent.append(time.perf_counter() - started)
-    assert min(spent) < 1.0
 
 
 def test_package_import_is_light() -> None:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from functools import partial
+import threading
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from refinery.errors import ConservationError
 from refinery.execution.stage_runner import StageRunner
 from refinery.workers import process_guard
+
+# Seconds for counting done marks in a store that may be far away, while Ctrl-C ends the process.
+_SOON = 0.4
 
 
 class ResumeHint:
@@ -15,7 +20,7 @@ class ResumeHint:
 
     def __init__(self) -> None:
         self._stages: StageRunner | None = None
-        self._last_words = partial(self._words, look=False)
+        self._last_words = lambda: self._words(_SOON)
 
     def watch(self, stages: StageRunner) -> None:
         """Count the shards of these stages from now on."""
@@ -32,11 +37,27 @@ class ResumeHint:
         finally:
             process_guard.last_words.remove(self._last_words)
 
-    def _words(self, look: bool = True) -> str:
-        """The line; "" if no shard is done. look: also count the done marks in the store."""
+    def _words(self, seconds: float | None = None) -> str:
+        """The line; "" if no shard is done. seconds: most time for counting the done marks in the store."""
         stages = self._stages
         if stages is None or not stages.kept.lasting:
             return ""
-        count = max(stages.finished, stages.kept.count() if look else 0)
+        count = max(stages.finished, _counted(stages.kept.count, seconds))
         shards = "1 shard is done" if count == 1 else f"{count} shards are done"
         return f"{shards} and kept: run the same command again to continue" if count else ""
+
+
+def _counted(count: Callable[[], int], seconds: float | None) -> int:
+    """What `count` returns; 0 if it takes longer, or if it fails while there is no time."""
+    if seconds is None:
+        return count()
+    found = [0]
+
+    def look() -> None:
+        with suppress(Exception):
+            found[0] = count()
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    return found[0]

@@ -41,10 +41,13 @@ class NamedField:
 def named_fields(recipe: Recipe, steps: Sequence[Step], library: Library) -> list[NamedField]:
     """The fields that a recipe and its steps name, except in SQL, where DuckDB looks them up itself."""
     found = [NamedField(recipe.text_key, recipe.place_of("text_keys"), "text_keys", True)]
+    written: set[str] = set()  # by earlier steps, so that no sample needs to have them
     for step in steps:
+        operator = library.operators[step.name]
         if key := step.params.get("text_key"):
             found.append(NamedField(key, step.where, f"{step.name}.text_key", True))
-        found += _asked(step, library.operators[step.name].sql)
+        found += [named for named in _asked(step, operator.sql) if named.field not in written]
+        written |= {field_name((str(step.params[name]),)) for name in operator.writes[:1] if name}
     if recipe.open_tracer:
         found += [
             NamedField(key, recipe.place_of("trace_keys"), "trace_keys", is_either=True) for key in recipe.trace_keys

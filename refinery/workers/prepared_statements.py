@@ -16,7 +16,7 @@ import pyarrow as pa
 from refinery.common.lazy import duckdb
 
 # A prepared statement has no lazy relation. The copy of a batch's results costs a fraction of the planning saved.
-warnings.filterwarnings("ignore", "Arrow output on a DB-API result makes an extra copy")
+_COPY = "Arrow output on a DB-API result makes an extra copy"
 
 
 class _Samples:
@@ -38,6 +38,7 @@ class PreparedStatements:
     """Prepared statements of one connection, used by one thread; all read `batch`, with columns of the same types."""
 
     def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
+        warnings.filterwarnings("ignore", _COPY)  # not at import: a program may change the filters afterwards
         self._con = con
         self._samples: _Samples | None = None
         self._source: duckdb.DuckDBPyRelation | None = None  # the registry has the samples as long as this lives

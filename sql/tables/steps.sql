@@ -26,7 +26,7 @@ FROM (
     {{ rows('_rows', '_dropped IS NULL OR _dropped ' ~ step.given) }} AS rows_in,
     {{ rows('_rows', '_dropped IS NULL OR _dropped ' ~ step.left) }} AS rows_out,
     {{ rows('_rows', '_dropped = ' ~ step.index) }} AS removed,
-    {% if step.changed %}{{ rows(step.changed, 'TRUE') }}{% else %}0{% endif %} AS changed,
+    {% if step.changed %}{{ rows(step.changed, 'TRUE') }}{% else %}CAST(0 AS BIGINT){% endif %} AS changed,
     coalesce(sum({{ step.bytes_before }}) FILTER (WHERE _dropped IS NULL OR _dropped {{ step.given }}), 0) AS bytes_in,
     coalesce(sum({{ step.bytes_after }}) FILTER (WHERE _dropped IS NULL OR _dropped {{ step.left }}), 0) AS bytes_out
   FROM by_fate

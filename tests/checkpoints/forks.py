@@ -49,4 +49,4 @@ class Forks:
         """Let it end."""
         assert self._process.stdin is not None
         self._process.stdin.close()
-        self._process.wait(30)
+        self._process.wait(300)

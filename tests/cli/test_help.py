@@ -13,6 +13,7 @@ from refinery.cli.help import EXAMPLES, TASKS
 from refinery.cli.main import cli
 from refinery.cli.render.status import watch
 from tests.cli.conftest import Call
+from tests.waiting import HANG
 
 
 def test_every_command_has_a_task_and_examples(call: Call) -> None:
@@ -69,5 +70,5 @@ def test_watching_says_what_it_waits_for(tmp_path: Path) -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == f"waiting: for a run in {tmp_path / 'soon'}; Ctrl-C ends\n"
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
+        process.communicate(timeout=HANG)
     assert process.returncode == 130

@@ -6,6 +6,8 @@ import subprocess
 import sys
 import textwrap
 
+from tests.waiting import HANG
+
 _SCRIPT = """
 import os, signal, time
 from refinery.cli.interrupts import watch_interrupts
@@ -29,5 +31,7 @@ except KeyboardInterrupt:
 
 def test_an_interrupt_within_a_destructor_is_raised_after_it() -> None:
     """Python prints such an exception and drops it; the command went on until its time was up."""
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(_SCRIPT)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(_SCRIPT)], capture_output=True, text=True, timeout=HANG
+    )
     assert (done.stdout, done.stderr, done.returncode) == ("heard\n", "", 0)

@@ -9,14 +9,15 @@ import sys
 import pytest
 
 from refinery.errors import OutputError
+from tests.waiting import HANG
 
 CODE = """
-import atexit, os, sys, threading, time
+import atexit, os, sys, threading
 import refinery.cli.main
 from refinery.__main__ import start
 
 def late():
-    time.sleep(0.2)
+    threading.main_thread().join()  # still there when the command has ended
     print("thread")
 
 def main():
@@ -107,5 +108,5 @@ except KeyboardInterrupt:
 
 def test_an_import_is_not_left_in_its_middle() -> None:
     """Its lock would stay, and all other threads wait for it: the interrupt comes a little later."""
-    done = subprocess.run([sys.executable, "-c", IMPORTING], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", IMPORTING], capture_output=True, text=True, timeout=HANG)
     assert done.stdout == "[]\n[2]\n", done.stderr

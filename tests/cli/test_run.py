@@ -22,6 +22,7 @@ from tests.cli.conftest import Call
 from tests.commands import command
 from tests.runs import operator_folder
 from tests.sampling import first_of_each, named
+from tests.waiting import HANG, until
 
 ROOT = Path(__file__).parent.parent.parent
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -264,12 +265,9 @@ def test_interrupt_ends_the_run(folder: Path) -> None:
     process = subprocess.Popen(
         words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=ENVIRONMENT, cwd=folder, text=True
     )
-    for _ in range(200):
-        if (folder / "out/.refinery/parts").exists() or process.poll() is not None:
-            break
-        time.sleep(0.02)
+    until((folder / "out/.refinery/parts").exists, lambda: process.poll() is None)
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=HANG)
     first, *kept = err.strip().splitlines()
     assert (process.returncode, out, first) == (130, "", "interrupted")
     assert all("run the same command again to continue" in line for line in kept) and len(kept) <= 1

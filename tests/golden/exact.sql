@@ -5,6 +5,7 @@
 --     duckdb tables.duckdb < script.sql
 --
 -- It reads docs.parquet and writes out/exact.parquet, whose folder must be there.
+-- It REPLACES what has that name, the export of `refinery run` too: `refinery sql --export_path FILE` names another file.
 -- The tables quarantine, duplicates, clusters, ledger, stats and stat_summary tell what became of every sample.
 
 SET TimeZone = 'UTC';

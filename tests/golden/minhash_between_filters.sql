@@ -2,11 +2,13 @@
 --
 -- Run it in Python, because it calls estimate_jaccard, jaccard, last_members, minhash_marks, minhash_shingles, set_member, whitespace_delta:
 --
+--     import duckdb, refinery
 --     con = duckdb.connect("tables.duckdb")
 --     refinery.register(con)
 --     con.execute(open("script.sql").read()).fetchall()
 --
--- It reads near.jsonl and writes out/minhash_between_filters.jsonl, whose folder must be there.
+-- It reads near.jsonl and writes out/minhash_between_filters.jsonl and out/minhash_between_filters_stats.jsonl, whose folder must be there.
+-- It REPLACES what has that name, the export of `refinery run` too: `refinery sql --export_path FILE` names another file.
 -- The tables quarantine, duplicates, clusters, ledger, stats and stat_summary tell what became of every sample.
 -- Lines that are not UTF-8 are left out and stand in the table reject_errors; a run has them in quarantine and
 -- counts them, so _row of later samples is greater there. Errors in quarantine are put more briefly here, without

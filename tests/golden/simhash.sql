@@ -2,11 +2,13 @@
 --
 -- Run it in Python, because it calls hamming_pairs, last_members, set_member, text_simhash:
 --
+--     import duckdb, refinery
 --     con = duckdb.connect("tables.duckdb")
 --     refinery.register(con)
 --     con.execute(open("script.sql").read()).fetchall()
 --
--- It reads near.jsonl and writes out/simhash.jsonl.gz, whose folder must be there.
+-- It reads near.jsonl and writes out/simhash.jsonl.gz and out/simhash_stats.jsonl, whose folder must be there.
+-- It REPLACES what has that name, the export of `refinery run` too: `refinery sql --export_path FILE` names another file.
 -- The tables quarantine, duplicates, clusters, ledger, stats and stat_summary tell what became of every sample.
 -- Lines that are not UTF-8 are left out and stand in the table reject_errors; a run has them in quarantine and
 -- counts them, so _row of later samples is greater there. Errors in quarantine are put more briefly here, without

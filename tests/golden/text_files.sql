@@ -4,7 +4,8 @@
 --
 --     duckdb tables.duckdb < script.sql
 --
--- It reads texts/a.md, texts/b.txt, texts/c.py and 1 more and writes out/text_files.jsonl, whose folder must be there.
+-- It reads texts/a.md, texts/b.txt, texts/c.py and 1 more and writes out/text_files.jsonl and out/text_files_stats.jsonl, whose folder must be there.
+-- It REPLACES what has that name, the export of `refinery run` too: `refinery sql --export_path FILE` names another file.
 -- The tables quarantine, ledger, stats and stat_summary tell what became of every sample.
 
 SET TimeZone = 'UTC';

@@ -4,7 +4,8 @@
 --
 --     duckdb tables.duckdb < script.sql
 --
--- It reads docs.jsonl and writes out/two_versions.jsonl, whose folder must be there.
+-- It reads docs.jsonl and writes out/two_versions.jsonl and out/two_versions_stats.jsonl, whose folder must be there.
+-- It REPLACES what has that name, the export of `refinery run` too: `refinery sql --export_path FILE` names another file.
 -- The tables quarantine, ledger, stats and stat_summary tell what became of every sample.
 -- Lines that are not UTF-8 are left out and stand in the table reject_errors; a run has them in quarantine and
 -- counts them, so _row of later samples is greater there. Errors in quarantine are put more briefly here, without

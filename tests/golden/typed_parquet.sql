@@ -4,7 +4,8 @@
 --
 --     duckdb tables.duckdb < script.sql
 --
--- It reads docs.parquet and writes out/typed_parquet.parquet, whose folder must be there.
+-- It reads docs.parquet and writes out/typed_parquet.parquet and out/typed_parquet_stats.jsonl, whose folder must be there.
+-- It REPLACES what has that name, the export of `refinery run` too: `refinery sql --export_path FILE` names another file.
 -- The tables quarantine, ledger, stats and stat_summary tell what became of every sample.
 
 SET TimeZone = 'UTC';

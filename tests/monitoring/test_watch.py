@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +23,13 @@ from refinery.monitoring import log, sampling, state
 from refinery.monitoring.status import status
 from refinery.storage.run_folder import RunDir
 from tests.runs import operator_folder, refine, settings, texts, write_lines
+from tests.waiting import until
 
 SLOW = """
     import logging, os, time
     logging.getLogger("theirs").info("working on %s", text)
-    time.sleep(float(os.environ.get("SECONDS_A_TEXT", "0")))
+    while text.startswith(os.environ.get("WAIT_AT", "none")):
+        time.sleep(0.05)
     return text + "!"
 """
 
@@ -87,16 +88,18 @@ def test_open_monitor_measures_every_worker(tmp_path: Path) -> None:
     assert "all" in workers and any(worker.startswith(("thread ", "process ")) for worker in workers)
 
 
+def working(uses: list[sampling.ResourceUse], pid: int) -> tuple[sampling.ResourceUse, sampling.ResourceUse] | None:
+    """The use of all, and of a child that has used a processor since the measurement before."""
+    whole, *others = uses
+    return next(((whole, use) for use in others if use.pid == pid and use.cpu > 0 and use.memory), None)
+
+
 def test_a_sampler_counts_time_and_children() -> None:
     sampler = sampling.Sampler()
     child = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
-        time.sleep(0.2)
-        sampler.measure(True)
-        time.sleep(0.3)
-        whole, *others = sampler.measure(True)
-        [busy] = [use for use in others if use.pid == child.pid]
-        assert busy.worker == f"process {child.pid}" and 0.1 < busy.cpu < 1.5 and busy.memory and busy.memory > 1e6
+        whole, busy = until(lambda: working(sampler.measure(True), child.pid))
+        assert busy.worker == f"process {child.pid}" and busy.memory and busy.memory > 1e6
         assert whole.worker == "all" and whole.cpu >= busy.cpu and (whole.memory or 0) > busy.memory
     finally:
         child.kill()
@@ -157,6 +160,11 @@ def test_a_run_that_fails_says_why(tmp_path: Path) -> None:
     assert events(tmp_path / "run")[-1]["event"] == "failed"
 
 
+def waits(found: dict[str, Any]) -> bool:
+    """Whether shards are done, and workers seen, of a run that then waits for ever."""
+    return found.get("shards", 0) >= 2 and bool(found["workers"]) and found["rows"] > 0
+
+
 def test_a_run_is_seen_from_outside_while_it_works_and_after_it_was_killed(tmp_path: Path) -> None:
     operators = operator_folder(tmp_path / "ops", slow=SLOW)
     write_lines(tmp_path / "in.jsonl", ["no json", *texts(f"text {k}" for k in range(400))])
@@ -166,12 +174,9 @@ def test_a_run_is_seen_from_outside_while_it_works_and_after_it_was_killed(tmp_p
     (tmp_path / "recipe.json").write_text(json.dumps(recipe))
     command = [sys.executable, "-m", "refinery", "run", str(tmp_path / "recipe.json")]
     folder = tmp_path / "run"
-    with subprocess.Popen(command, env={**os.environ, "SECONDS_A_TEXT": "0.02"}, stderr=subprocess.DEVNULL) as process:
+    with subprocess.Popen(command, env={**os.environ, "WAIT_AT": "text 39"}, stderr=subprocess.DEVNULL) as process:
         try:
-            until = time.monotonic() + 60
-            while (found := state.look(RunDir(folder))).get("shards", 0) < 2 or not found["workers"]:
-                assert process.poll() is None and time.monotonic() < until, found
-                time.sleep(0.05)
+            until(lambda: waits(state.look(RunDir(folder))), lambda: process.poll() is None)
             found = outcome_of(folder)
             assert (found["state"], found["pid"], found["stage"], found["stages"]) == ("running", process.pid, 1, 1)
             assert 2 <= found["shards"] < found["of"] and 0 < found["bytes"] < found["total"] and found["rows"] > 0

@@ -68,6 +68,16 @@ def test_the_field_is_written_and_read(tmp_path: Path, model: str) -> None:
     ].after == "[0.6,0.8,0.0]"
 
 
+def test_a_deduplicator_reads_what_the_mapper_writes(tmp_path: Path, model: str) -> None:
+    """No sample of the input has the field, and none needs it; another field that no sample has is still a problem."""
+    steps: list[Any] = [{"embedding_mapper": {"model": model}}, {"semantic_deduplicator": {"cosine_threshold": 0.95}}]
+    run = refine(tmp_path, texts(["cat", "dog", "the cat", "car"]), steps)
+    assert [sample["id"] for sample in exported(run)] == [0, 1, 3]
+    steps[1]["semantic_deduplicator"]["embedding_key"] = "vector"
+    with pytest.raises(RecipeError, match="embedding_key names the field 'vector', which none of the 4"):
+        refine(tmp_path, texts(["cat", "dog", "the cat", "car"]), steps)
+
+
 def test_a_table_gets_a_column_of_lists(tmp_path: Path, model: str) -> None:
     pq.write_table(pa.table({"text": TEXTS, "n": range(6)}), tmp_path / "in.parquet")
     steps: list[Any] = [

@@ -129,6 +129,6 @@ ALIASES = "".join(f"{new}: &{new} [{', '.join(['*' + old] * 9)}]\n" for old, new
     ids=["many aliases", "deep", "large exponent", "large size", "large product", "long key"],
 )
 def test_nothing_runs_away(text: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()  # however busy the machine is
     assert attempt(text) is None
-    assert time.perf_counter() - started < 20
+    assert time.process_time() - started < 20

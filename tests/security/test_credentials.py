@@ -22,6 +22,7 @@ from refinery.monitoring import log
 from tests.commands import command
 from tests.runs import operator_folder, settings, texts, write_lines
 from tests.sampling import first_of_each
+from tests.waiting import HANG
 
 CANARY = "c4nary-VERY/secret+key"
 LOUD = """
@@ -50,7 +51,7 @@ def process(*arguments: str, **environment: str) -> tuple[int, str]:
     """Exit code, and everything that a command's process prints."""
     env = {**os.environ, **environment}
     done = subprocess.run(
-        [sys.executable, "-m", "refinery", *arguments], env=env, capture_output=True, text=True, timeout=120
+        [sys.executable, "-m", "refinery", *arguments], env=env, capture_output=True, text=True, timeout=HANG
     )
     return done.returncode, done.stdout + done.stderr
 

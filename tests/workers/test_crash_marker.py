@@ -19,6 +19,7 @@ from refinery.workers import crash_marker
 from refinery.workers.machine import out_of_memory_kills
 from tests.conftest import ROOT
 from tests.runs import operator_folder, rows, settings, texts, write_lines
+from tests.waiting import HANG
 
 REFINERY = (sys.executable, "-m", "refinery")
 
@@ -36,7 +37,7 @@ def recipe(tmp_path: Path) -> dict[str, Any]:
 def test_after_a_crash_the_next_run_uses_processes(tmp_path: Path, recipe: dict[str, Any]) -> None:
     path = tmp_path / "recipe.yaml"
     path.write_text(yaml.safe_dump(recipe), encoding="utf-8")
-    done = subprocess.run([*REFINERY, "run", str(path)], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([*REFINERY, "run", str(path)], cwd=ROOT, capture_output=True, text=True, timeout=HANG)
     assert done.returncode == -signal.SIGSEGV
     again = CliRunner().invoke(cli, ["run", str(path)])
     assert again.exit_code == 0, again.output

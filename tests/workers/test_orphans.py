@@ -5,8 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,8 +12,7 @@ import yaml
 
 from tests.conftest import ROOT
 from tests.runs import operator_folder, settings, texts, write_lines
-
-_LONG = 60.0
+from tests.waiting import HANG, until
 
 
 def workers_of(driver: int) -> list[int]:
@@ -31,15 +28,6 @@ def workers_of(driver: int) -> list[int]:
             if b"refinery.workers.process_main" in words and str(driver).encode() in words and state != "Z":
                 found.append(int(entry.name))
     return found
-
-
-def wait_for(what: Callable[[], bool]) -> bool:
-    end = time.monotonic() + _LONG
-    while time.monotonic() < end:
-        if what():
-            return True
-        time.sleep(0.05)
-    return False
 
 
 @pytest.fixture
@@ -66,13 +54,13 @@ def test_no_worker_outlives_its_run(tmp_path: Path, recipe: Path, sent: signal.S
     command = [sys.executable, "-m", "refinery", "run", str(recipe), "--quiet"]
     run = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
-        assert wait_for((tmp_path / "busy").exists), "the operator was never called"
+        until((tmp_path / "busy").exists, lambda: run.poll() is None)
         assert len(workers_of(run.pid)) >= 2
         run.send_signal(sent)
-        said, _ = run.communicate(timeout=_LONG)
+        said, _ = run.communicate(timeout=HANG)
         assert code is None or run.returncode == code, said
         assert run.returncode != 0 and "Traceback" not in said
-        assert wait_for(lambda: not workers_of(run.pid))
+        until(lambda: not workers_of(run.pid))
     finally:
         run.kill()
         run.wait()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import duckdb
 import pyarrow as pa
@@ -33,6 +35,15 @@ def test_each_run_reads_its_own_batch(con: duckdb.DuckDBPyConnection) -> None:
         done, profile = statements.run(DOUBLED, batch(*texts))
         assert done["y"].to_pylist() == [text * 2 for text in texts]
         assert json.loads(profile)["operator"]
+
+
+@pytest.mark.parametrize("action", ["error", "always"])
+def test_a_program_may_make_errors_of_warnings(
+    con: duckdb.DuckDBPyConnection, action: Literal["error", "always"], recwarn: pytest.WarningsRecorder
+) -> None:
+    warnings.simplefilter(action, UserWarning)
+    assert PreparedStatements(con).run(DOUBLED, batch("a"))[0].num_rows == 1
+    assert not recwarn.list
 
 
 def test_a_statement_is_planned_once(con: duckdb.DuckDBPyConnection) -> None:

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from refinery.storage.run_folder import RunDir
 from tests.conftest import ROOT
 from tests.runs import exported, operator_folder, refine, rows, settings, texts, write_lines
 from tests.sampling import named, sampled
+from tests.waiting import HANG, until
 
 DEEDS = {
     "forks": 'if "4" in text: os.fork()\nreturn text + "."',
@@ -42,13 +42,10 @@ def test_a_copy_of_the_process_does_not_hold_the_folder(tmp_path: Path) -> None:
     with run_dir.held():
         copy = os.fork()
         if not copy:
-            time.sleep(60)
+            signal.pause()
             os._exit(0)
     try:
-        deadline = time.monotonic() + 10  # it has begun to sleep by then
-        while run_dir.is_held() and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert not run_dir.is_held()
+        until(lambda: not run_dir.is_held())
     finally:
         os.kill(copy, signal.SIGKILL)
         os.waitpid(copy, 0)
@@ -94,7 +91,7 @@ def test_a_function_that_closes_everything_is_named(tmp_path: Path, least: int) 
     recipe = settings(tmp_path, ["closes_mapper"], workers="threads", operators=str(operators))
     (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(recipe), encoding="utf-8")
     command = [sys.executable, "-m", "refinery", "run", str(tmp_path / "recipe.yaml")]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=HANG)
     said = "closes_mapper: the function call" in done.stderr and "closed file descriptors" in done.stderr
     assert done.returncode == 4 and (said or not least)
     assert not (tmp_path / "run" / "out.jsonl").exists()
@@ -148,7 +145,7 @@ def own_recipe(folder: Path, **parts: str) -> Path:
 
 def command(*arguments: object) -> subprocess.CompletedProcess[str]:
     line = [sys.executable, "-m", "refinery", *map(str, arguments)]
-    return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    return subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=HANG)
 
 
 @pytest.mark.parametrize("name", named({name: name for name in ENDS}, "exit of checks", "library"))

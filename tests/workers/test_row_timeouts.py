@@ -59,9 +59,9 @@ def test_a_row_that_is_too_slow_is_known_when_it_is_met_again() -> None:
                 time.sleep(0.01)
         return column
 
-    run = timed(slow, 0.2)
+    run = timed(slow, 1.0)
     column = pa.array(["a", "slow", "b"])
-    with pytest.raises(RowTimeout, match=r"took longer than 0\.2 seconds \(row_timeout\)"):
+    with pytest.raises(RowTimeout, match=r"took longer than 1 seconds \(row_timeout\)"):
         run(column, 1)
     before = len(calls)
     with pytest.raises(RowTimeout):
@@ -72,24 +72,22 @@ def test_a_row_that_is_too_slow_is_known_when_it_is_met_again() -> None:
 
 def test_rows_that_are_slow_together_only_are_no_fault() -> None:
     def steady(column: pa.Array, times: int) -> pa.Array:
-        time.sleep(0.02 * len(column))
+        time.sleep(0.15 * len(column))
         return column
 
-    assert timed(steady, 0.3)(pa.array(["a"] * 20), 1).to_pylist() == ["a"] * 20
+    assert timed(steady, 2.0)(pa.array(["a"] * 15), 1).to_pylist() == ["a"] * 15
 
 
 def test_a_function_that_swallows_the_interruption_is_too_slow_all_the_same() -> None:
     def stubborn(column: pa.Array, times: int) -> pa.Array:
         try:
-            time.sleep(5)
+            time.sleep(1000)
         except BaseException:
             return column
         return column
 
-    began = time.monotonic()
     with pytest.raises(RowTimeout):
         timed(stubborn, 0.1)(pa.array(["a"]), 1)
-    assert time.monotonic() - began < 3
 
 
 def test_a_function_that_hears_no_alarm_ends_its_process() -> None:
@@ -114,10 +112,9 @@ def test_errors_of_the_function_stay_what_they_are() -> None:
 
 
 def test_nothing_rings_when_there_was_time_enough() -> None:
-    with timer(0.05) as late:
-        pass
-    time.sleep(0.1)
-    assert late == []
+    with timer(1000) as late:
+        assert signal.getitimer(signal.ITIMER_REAL)[0] > 0
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0) and late == []
 
 
 def test_pieces_of_two_widths_are_joined() -> None:

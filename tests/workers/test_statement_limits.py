@@ -20,6 +20,7 @@ from refinery.workers.crash_marker import died
 from refinery.workers.program_connection import ProgramConnection
 from tests.runs import exported, operator_folder, refine, rows, settings, texts, write_lines
 from tests.sampling import sampled
+from tests.waiting import HANG
 
 ENDLESS = "(WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r) SELECT count(*) FROM r) > 0"
 STUCK = "jaro_similarity(repeat('a', n), repeat('b', n)) >= 0"  # one expression, which DuckDB does not leave
@@ -77,7 +78,7 @@ def test_a_row_that_cannot_be_interrupted_costs_itself_in_a_process(tmp_path: Pa
 def test_a_statement_that_does_not_come_back_ends_a_run_by_threads(tmp_path: Path) -> None:
     (tmp_path / "recipe.json").write_text(json.dumps(stuck(tmp_path)), encoding="utf-8")
     command = [sys.executable, "-c", COMMAND, "run", str(tmp_path / "recipe.json"), "--workers", "threads"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG)
     assert done.returncode == 4 and "sql_filter" in done.stderr and "cannot be interrupted" in done.stderr
     assert not (tmp_path / "run" / "out.jsonl").exists()
     [note] = (tmp_path / "run").rglob(".running")

@@ -169,8 +169,9 @@ def _head(
     names = ", ".join(_called(parts, text))
     lines = [title, ""]
     if names:
-        lines += [f"Run it in Python, because it calls {names}:", "", '    con = duckdb.connect("tables.duckdb")']
-        lines += ["    refinery.register(con)", '    con.execute(open("script.sql").read()).fetchall()', ""]
+        lines += [f"Run it in Python, because it calls {names}:", "", "    import duckdb, refinery"]
+        lines += ['    con = duckdb.connect("tables.duckdb")', "    refinery.register(con)"]
+        lines += ['    con.execute(open("script.sql").read()).fetchall()', ""]
     else:
         lines += [
             "Run it with DuckDB 2.0, which is all that it needs:",
@@ -179,8 +180,7 @@ def _head(
             "",
         ]
     shown = ", ".join(file.path for file in files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")
-    written = f"{export.path}, whose folder must be there" if writer_of(export.format).writes else "no samples"
-    lines += [f"It reads {shown} and writes {written}."]
+    lines += [f"It reads {shown} and writes {_written(export)}."]
     tables = "quarantine, ledger, stats" if len(parts) == 1 else "quarantine, duplicates, clusters, ledger, stats"
     lines += [
         f"The tables {tables} and stat_summary tell what became of every sample.",
@@ -188,7 +188,18 @@ def _head(
         *_REPEATED[: 3 if parts[0].program.lines and not parts[0].spliced else 0],
         *notes,
     ]
-    return "\n".join(f"-- {_plain(line)}".rstrip() for line in lines)
+    return "\n".join(f"-- {_plain(line)}".rstrip() for text in lines for line in text.split("\n"))
+
+
+def _written(export: ScriptExport) -> str:
+    """The files that the script writes, and what becomes of files of these names."""
+    if not writer_of(export.format).writes:
+        return "no samples"
+    files = " and ".join(filter(None, (export.path, export.stats_path)))
+    return (
+        f"{files}, whose folder must be there.\nIt REPLACES what has that name, the export of `refinery run` too: "
+        "`refinery sql --export_path FILE` names another file"
+    )
 
 
 def _lines_apart(files: Sequence[ScriptInput], spliced: bool) -> list[str]:

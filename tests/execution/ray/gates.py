@@ -33,7 +33,7 @@ VERIFYING = {
     "comparing": "refinery.execution.ray.candidates:compare",
     "new index": "refinery.execution.ray.remembered:extend",
 }
-SECONDS = 90.0  # until a test gives up
+SECONDS = 300.0  # until a test gives up
 
 
 class Gate:

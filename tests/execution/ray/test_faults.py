@@ -25,6 +25,7 @@ from tests.execution.ray.conftest import SMALL
 from tests.execution.ray.runs import assert_same, content, in_partitions, local, on_ray, samples
 from tests.runs import operator_folder, rows, settings, texts, write_lines
 from tests.sampling import sampled
+from tests.waiting import until
 
 KEYS = {"shard_size": 20_000, "np": 2}
 STEPS = ["clean_email_mapper", "document_deduplicator", {"document_minhash_deduplicator": {"jaccard_threshold": 0.5}}]
@@ -51,8 +52,7 @@ def test_a_machine_that_goes_in_mid_run(cluster: Any, driver: Any, tmp_path: Pat
 
     def leave() -> None:
         marks = tmp_path / "ray" / ".refinery" / "parts" / "stage_1"
-        while not len(list(marks.glob("*.done.json"))) >= 2:
-            time.sleep(0.05)
+        until(lambda: len(list(marks.glob("*.done.json"))) >= 2)
         cluster.remove_node(node, allow_graceful=False)
         (tmp_path / "slow").unlink()
 
@@ -142,7 +142,7 @@ def test_a_row_that_takes_too_long_costs_itself(driver: Any, tmp_path: Path) -> 
             time.sleep(0.01)
         return None
     """
-    keys = {"operators": [str(operator_folder(tmp_path / "own", hung=body))], "row_timeout": 0.5}
+    keys = {"operators": [str(operator_folder(tmp_path / "own", hung=body))], "row_timeout": 2}
     write_lines(tmp_path / "in.jsonl", texts(["good", "for ever", "better"]))
     found = on_ray(tmp_path, ["hung_mapper"], **keys)
     assert rows(found, "quarantine", "_row, operator") == [(1, "hung_mapper")]
@@ -260,12 +260,8 @@ def test_a_driver_that_is_killed_is_resumed(cluster: Any, driver: Any, tmp_path:
     (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(recipe))
     command = [sys.executable, "-m", "refinery", "run", str(tmp_path / "recipe.yaml")]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as running:
-        deadline = time.monotonic() + 60
-        while (
-            len(list((place / ".refinery" / "parts" / "stage_1").glob("*.done.json"))) < 2
-            and time.monotonic() < deadline
-        ):
-            time.sleep(0.05)
+        marks = place / ".refinery" / "parts" / "stage_1"
+        until(lambda: len(list(marks.glob("*.done.json"))) >= 2, lambda: running.poll() is None)
         running.send_signal(signal.SIGKILL)
     (tmp_path / "slow").unlink()
     assert running.returncode == -signal.SIGKILL and not (place / "refinery.duckdb").exists()

@@ -6,7 +6,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from refinery.operators import Library
 from refinery.recipe import Step
 from tests.execution.ray.runs import exported, local, on_ray, samples
 from tests.runs import operator_folder, settings, texts, write_lines
+from tests.waiting import HANG
 
 
 def refused(address: str) -> str:
@@ -30,17 +30,16 @@ def refused(address: str) -> str:
     return str(caught.value)
 
 
-def refused_command(tmp_path: Path, address: str) -> tuple[str, float]:
-    """Message of a command that cannot join, and the seconds until it came."""
+def refused_command(tmp_path: Path, address: str) -> str:
+    """Message of a command that cannot join."""
     write_lines(tmp_path / "in.jsonl", samples(10))
     recipe = settings(tmp_path, ["clean_email_mapper"], executor_type="ray", ray_address=address)
     (tmp_path / "recipe.yaml").write_text(yaml.safe_dump(recipe | {"export_path": str(tmp_path / "run" / "kept")}))
-    started = time.monotonic()
     command = [sys.executable, "-m", "refinery", "run", str(tmp_path / "recipe.yaml")]
     known = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
-    done = subprocess.run(command, env=known, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, env=known, capture_output=True, text=True, timeout=HANG)
     assert done.returncode == 4 and "Traceback" not in done.stderr
-    return done.stderr, time.monotonic() - started
+    return done.stderr
 
 
 def free_port() -> int:
@@ -96,8 +95,7 @@ def test_why_a_cluster_cannot_be_joined(reason: str, cure: str) -> None:
 
 @pytest.mark.long
 def test_a_command_for_an_address_where_nobody_answers(tmp_path: Path) -> None:
-    said, seconds = refused_command(tmp_path, f"127.0.0.1:{free_port()}")
-    assert NOBODY in said and seconds < 40
+    assert NOBODY in refused_command(tmp_path, f"127.0.0.1:{free_port()}")
 
 
 def test_auto_without_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:

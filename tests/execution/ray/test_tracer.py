@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 
 from refinery.tracer import check_tracer_collect_complete, collect_for_filter, collect_for_mapper, should_trace_op
+from tests.conftest import ROOT
+from tests.doc_blocks import blocks_of
+from tests.runs import lines_of
 
 
 def work(tracer: Any, number: int) -> int:
@@ -20,6 +23,14 @@ def work(tracer: Any, number: int) -> int:
             found += collect_for_mapper(tracer, "some_mapper", sample, sample | {"text": "mail"}, "text")
         collect_for_filter(tracer, "some_filter", sample, should_keep=at % 2 == 0)
     return found
+
+
+def test_the_block_of_the_page(driver: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    [block] = [block for block in blocks_of(ROOT / "docs" / "tracing.md") if "RayTracer.remote" in block.text]
+    monkeypatch.chdir(tmp_path)
+    exec(block.text, {})
+    [record] = lines_of(tmp_path / "outputs" / "own" / "trace" / "sample_trace-clean_email_mapper.jsonl")
+    assert record == {"id": 1, "original_text": "Email: a@b.com", "processed_text": "Email: "}
 
 
 def test_the_limit_holds_over_all_tasks(driver: Any, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from refinery.monitoring.watch import RunMonitor
 from refinery.storage.run_folder import RunDir
 from tests.execution.ray.runs import on_ray
 from tests.runs import operator_folder, rows, settings, texts, write_lines
+from tests.waiting import until
 
 SLOW = """
     import logging
@@ -101,19 +102,12 @@ def test_the_temporary_folder_of_a_killed_driver_goes(cluster: Any, driver: Any,
     recipe = settings(tmp_path, ["slow_mapper"], work_dir=place, **keys)
     code = f"import refinery; refinery.run({recipe!r})"
     running = subprocess.Popen([sys.executable, "-c", code])
-    wait_for(lambda: list((place / ".tmp").glob("*/")) and list((place / ".refinery/parts").glob("*")), 60)
+    until(lambda: list((place / ".tmp").glob("*/")) and list((place / ".refinery/parts").glob("*")))
     time.sleep(3)
     running.kill()
     running.wait()
     assert (place / ".tmp").exists()
-    wait_for(lambda: not (place / ".tmp").exists(), 40)
-
-
-def wait_for(holds: Any, seconds: float) -> None:
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end
-        time.sleep(0.2)
+    until(lambda: not (place / ".tmp").exists())
 
 
 def test_stragglers_are_shards_that_take_much_longer_than_others() -> None:
