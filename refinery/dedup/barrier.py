@@ -16,8 +16,8 @@ import pyarrow as pa
 from refinery.common.in_thread import InThread
 from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.deduplicators import matched, statement
+from refinery.dedup import groups, limits, units
 from refinery.dedup import index as indexes
-from refinery.dedup import limits, units
 from refinery.dedup.clusters import Clusters, cluster
 from refinery.dedup.match_keys import MatchKeys, SqlLimits
 from refinery.dedup.matchers.model import Pairs
@@ -150,9 +150,26 @@ def settle_units(given: DedupInput, duplicates: Path, findings: DedupResult) -> 
 
 
 def _of_samples(given: DedupInput, keys: MatchKeys, findings: DedupResult) -> Callable[[], None]:
+    column = None if keys.small else groups.column_of(given.operator.sample_matcher, keys, given.step.params)
+    if column is not None:
+        return _settle_groups(given, keys, column, findings)
     notes: list[str] = []
     found = given.operator.sample_matcher.pairs(keys, given.step.params, given.compare, notes)
     return settle(given, keys, found, findings, notes)
+
+
+def _settle_groups(
+    given: DedupInput, keys: MatchKeys, column: tuple[str, int], findings: DedupResult
+) -> Callable[[], None]:
+    """Record the samples to remove where equal values of one column are all that makes a match."""
+    largest = groups.make(keys, column, given.order)
+    if largest:
+        duplicates, members = given.folder / "duplicates.parquet", given.folder / "clusters.parquet"
+        sql = statement("duplicates", **matched(given.operator))
+        findings.removed = groups.write(keys, column, sql, duplicates, members)
+        findings.duplicates, findings.clusters = (str(duplicates),), (str(members),)
+    findings.notes = limits.check(given.step, largest, *by_source(given, findings.removed))
+    return _nothing
 
 
 def settle(
