@@ -11,6 +11,7 @@ from refinery.common.lazy import duckdb
 from refinery.compiler.templates import lit
 from refinery.errors import DataError
 from refinery.results.part_files import folder_in
+from refinery.results.reading_memory import limit_memory
 from refinery.storage.drivers import filesystem
 from refinery.storage.run_folder import RunDir
 from refinery.storage.urls import is_url
@@ -61,7 +62,17 @@ def reach(con: duckdb.DuckDBPyConnection, parts: Sequence[tuple[str, int]]) -> N
 
 
 def _connected(database: Path) -> duckdb.DuckDBPyConnection:
-    return duckdb.connect(file_name(database), read_only=True)
+    con = duckdb.connect(file_name(database), read_only=True)
+    limit_memory(con, recipe_of(con), database)
+    return con
+
+
+def recipe_of(con: duckdb.DuckDBPyConnection) -> str:
+    """The text of a run's recipe; "" if an earlier version has stored none."""
+    try:
+        return "\n".join(str(recipe) for (recipe,) in con.execute("SELECT recipe FROM runs").fetchall())
+    except (duckdb.CatalogException, duckdb.BinderException):
+        return ""
 
 
 def _root(parts: Sequence[tuple[str, int]]) -> Path:

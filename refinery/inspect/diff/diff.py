@@ -28,7 +28,8 @@ from refinery.inspect.diff.recipes import (
 from refinery.inspect.finished_run import FinishedRun
 from refinery.io.model import handed_over
 from refinery.operators import read_sql
-from refinery.results.open_tables import parts_of, reach
+from refinery.results.open_tables import parts_of, reach, recipe_of
+from refinery.results.reading_memory import limit_memory
 from refinery.results.step_names import name_column
 
 
@@ -108,6 +109,7 @@ def compare(folder_a: Path, folder_b: Path, limit: int = 10) -> Difference:
     with ExitStack() as stack:
         a, b = (stack.enter_context(FinishedRun.open(folder)) for folder in (folder_a, folder_b))
         con = stack.enter_context(duckdb.connect())
+        limit_memory(con, "\n".join(recipe_of(stored.con) for stored in (a, b)))
         con.execute("SET threads = 1").fetchall()  # sums of floating-point numbers depend on their order
         for name, stored in (("a", a), ("b", b)):
             reach(con, parts_of(stored.con))
