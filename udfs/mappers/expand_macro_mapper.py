@@ -100,9 +100,12 @@ def _name_end(text, i):
 
 
 @njit(nogil=True, cache=True)
-def _definition(text, i, table, is_def):
-    """Bounds of name and value (four positions) of the definition at i; an empty name if there is none."""
-    none = (i, i, i, i)
+def _definition(text, i, table, is_def, line_end):
+    """Bounds of name and value (four positions) of the definition at i, and the end of a line; an empty name if there is none.
+
+    line_end: of the last line that was looked for, so that definitions of one line do not look for its end anew.
+    """
+    none = (i, i, i, i, line_end)
     if is_def:
         name = _skip_space(text, i + len(DEF), table)
         name_end = _name_end(text, name)
@@ -120,12 +123,12 @@ def _definition(text, i, table, is_def):
     if not _is(text, value, OPEN):
         return none
     value += 1
-    line_end = value
+    line_end = max(line_end, value)
     while line_end < len(text) and text[line_end] != NEWLINE:
         line_end += 1
     if line_end == value or text[line_end - 1] != CLOSE:
-        return none
-    return name, name_end, value, line_end - 1
+        return i, i, i, i, line_end
+    return name, name_end, value, line_end - 1, line_end
 
 
 @njit(nogil=True, cache=True)
@@ -134,11 +137,11 @@ def _macros(text, marks, table):
     found = np.empty((len(marks), 4), np.int64)
     n = 0
     for is_def in (False, True):
-        free = 0
+        free = line_end = 0
         for i in marks:
             if i < free or not (_word_at(text, i, DEF) if is_def else _word_at(text, i, NEWCOMMAND)):
                 continue
-            name, name_end, value, value_end = _definition(text, i, table, is_def)
+            name, name_end, value, value_end, line_end = _definition(text, i, table, is_def, line_end)
             if name == name_end:
                 continue
             free = value_end + 1

@@ -1,0 +1,177 @@
+"""The work of operators grows with the length of a text, not with its square, whatever the text is made of.
+
+Processor time is compared at two lengths, one 16 times the other. Work that grows with the length takes 16 times as long, work
+that grows with its square 256 times. The bound is 64 times and a half second, which no load of the machine makes up for: the time
+of a process does not contain that of others.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from refinery.io.readers.read import read
+from refinery.io.sources import cut, find
+from refinery.operators import Library, load_module
+from tests.compiled import run_samples
+
+SHORT, TIMES, MOST, LEAST = 8_000, 16, 64, 0.5
+ROOT = Path(__file__).parents[2]
+
+# What hostile texts repeat.
+PIECES = [
+    "a", " ", "\n", ".", "-", "_", "'", '"', "\\", "/", "#", "&", "%", "=", "1", "A", "é", "漢", "ا", "😀", "e\u0301", "\u200d", "\t", "\r\n",
+    "a ", "A. ", "! ", "a.", "1.", "1.2.3.", "a@b.", "@a", "www.a.", "http://", "http://a.b/", "1.1.1.", "n't", "a-", "1,", "x" * 60 + " ",
+    "[(", ")]", "{", "<", "<a ", "<p>", "<!--", "<script>", "&#x", "&amp;", "/*", "/* copyright ", "//", "\\begin{a}", "\\section{a}\n",
+    "\\newcommand{", "\\def\\a{", "\\bibliography", "- a\n", "abc def\n", "abc\n\n", "| a ", "```", "Ã©", "â€™", "ï¬", "\x00", "\x1b[", "\ufffd",
+]  # fmt: skip
+
+# Parameters that operators need. Those in SEPARATE compare samples, and are called by their functions.
+PARAMS: dict[str, dict[str, Any]] = {
+    "words_contamination_stats": {"words": ["a b", "c"]},
+    "character_repetition_filter": {"rep_len": 10},
+    "sql_filter": {"where": "length(text) > 1"},
+    "sql_mapper": {"text": "upper(text)"},
+}
+NAMES = sorted(
+    name
+    for name, operator in Library().operators.items()
+    if operator.kind != "deduplicator" and name not in ("embedding_mapper", "stats_merger")
+)
+
+
+def texts_of(size: int) -> list[str]:
+    """Hostile texts of about `size` bytes."""
+    return [piece * (size // len(piece.encode())) for piece in PIECES]
+
+
+def seconds(work: Callable[[list[str]], object], texts: list[str]) -> float:
+    """Processor time of this process, the least of two."""
+    found = []
+    for _ in range(2):
+        started = time.process_time()
+        work(texts)
+        found.append(time.process_time() - started)
+    return min(found)
+
+
+def assert_in_proportion(work: Callable[[list[str]], object]) -> None:
+    work(["some text"])
+    short, long = texts_of(SHORT), texts_of(SHORT * TIMES)
+    if _fits(work, short, long):
+        return
+    slow = [piece for piece, a, b in zip(PIECES, short, long, strict=True) if not _fits(work, [a], [b])]
+    assert not slow, f"time grows faster than the length of texts of {slow}"
+
+
+def _fits(work: Callable[[list[str]], object], short: list[str], long: list[str]) -> bool:
+    return seconds(work, long) <= LEAST + MOST * seconds(work, short)
+
+
+def _missing(name: str) -> bool:
+    """Whether an operator needs a model that is not here."""
+    try:
+        run_samples([{"text": "some text"}], [{name: PARAMS.get(name, {})}])
+    except Exception as error:
+        return any(word in str(error) for word in ("was not found", "needs", "pip install"))
+    return False
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_operators(name: str) -> None:
+    if _missing(name):
+        pytest.skip("no model here")
+    steps = [{name: PARAMS.get(name, {})}]
+    assert_in_proportion(lambda texts: run_samples([{"text": text} for text in texts], steps))
+
+
+def _units(keys: Callable[..., pa.Array], without: Callable[..., pa.Array], texts: list[str]) -> None:
+    """Make the keys of units, and remove every second unit."""
+    column = pa.array(texts)
+    found = keys(column)
+    numbers = [np.arange(0, len(units), 2).tolist() for units in found.to_pylist()]
+    without(column, pa.array(numbers, pa.list_(pa.int64())))
+
+
+def _deduplicators() -> dict[str, Callable[[list[str]], object]]:
+    modules = {path.stem: load_module(path) for path in (ROOT / "udfs" / "deduplicators").glob("*.py")}
+    keys, minhash = modules["document_deduplicator"].text_key, modules["document_minhash_deduplicator"]
+    simhash, lines = modules["document_simhash_deduplicator"].text_simhash, modules["document_line_deduplicator"]
+    paragraphs, sentences = modules["paragraph_deduplicator"], modules["sentence_deduplicator"]
+    found: dict[str, Callable[[list[str]], object]] = {
+        "keys": lambda texts: keys(pa.array(texts), True, True),
+        "lines": partial(
+            _units, lambda c: lines.line_keys(c, True, True, 1, True, True, True, True), lines.without_lines
+        ),
+        "paragraphs": partial(
+            _units,
+            lambda c: paragraphs.paragraph_keys(c, "\n\n", True, True, 0),
+            lambda c, removed: paragraphs.without_paragraphs(c, removed, "\n\n"),
+        ),
+    }
+    for kind in ("fast", "lines"):
+        found[f"sentences, {kind}"] = partial(
+            _units,
+            lambda c, kind=kind: sentences.sentence_keys(c, kind, "en", 3, *[True] * 7),
+            lambda c, removed, kind=kind: sentences.without_sentences(c, removed, kind, "en", 3, 1, 1, 1),
+        )
+    for tokens in ("space", "punctuation", "character", "word"):
+        hashes = "fast" if tokens == "word" else "data_juicer"
+        shingles = ("none", tokens, True, None, None, 5)
+        found[f"minhash, {tokens}"] = lambda texts, shingles=shingles, hashes=hashes: minhash.minhash_marks(
+            pa.array(texts), *shingles, hashes, 16, 0.7, None, None
+        )
+        found[f"shingles, {tokens}"] = lambda texts, shingles=shingles: minhash.minhash_shingles(
+            pa.array(texts), *shingles
+        )
+        if tokens != "word":
+            found[f"simhash, {tokens}"] = lambda texts, tokens=tokens: simhash(
+                pa.array(texts), tokens, 6, True, None, False
+            )
+    return found
+
+
+DEDUPLICATORS = _deduplicators()
+
+
+@pytest.mark.parametrize("name", DEDUPLICATORS)
+def test_keys_of_deduplicators(name: str) -> None:
+    assert_in_proportion(DEDUPLICATORS[name])
+
+
+SHAPES: dict[str, Callable[[int], Any]] = {
+    "keys": lambda n: {f"key{k}": k for k in range(n // 10)},
+    "repeated keys": lambda n: json.loads("{}"),
+    "lists": lambda n: [[]] * (n // 4),
+    "escapes": lambda n: '\\"' * (n // 4),
+    "numbers": lambda n: [0.1] * (n // 5),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_reading_of_json(tmp_path: Path, shape: str) -> None:
+    def file(size: int) -> Path:
+        path, sample = tmp_path / f"{size}.jsonl", {"text": "some text", "meta": SHAPES[shape](size)}
+        line = json.dumps(sample)
+        if shape == "repeated keys":
+            line = '{"text": "some text"' + ', "key": 1' * (size // 10) + "}"
+        path.write_text(f"{line}\n" * 8, encoding="utf-8")
+        return path
+
+    def work(texts: list[str]) -> None:
+        sources, _ = find(texts)
+        for shard in cut(sources, 1 << 30):
+            for _ in read(shard):
+                pass
+
+    few, many = str(file(SHORT)), str(file(SHORT * TIMES))
+    work([few])
+    assert seconds(work, [many]) <= LEAST + MOST * seconds(work, [few])
