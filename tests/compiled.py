@@ -51,6 +51,11 @@ def _program(given: str, share: bool, folder: str) -> Program:
     return replace(program, folders=(folder,))
 
 
+def program_of(steps: list[Any]) -> Program:
+    """The compiled steps, for samples of a text."""
+    return _program(json.dumps([steps, {}]), True, os.getcwd())
+
+
 def run_samples(
     samples: Sequence[dict[str, Any]], steps: list[Any], share: bool = True, columns: dict[str, str] | None = None
 ) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -13,9 +14,11 @@ from refinery.dedup.barrier import DedupInput, DedupResult, find_duplicates
 from refinery.errors import OperatorError
 from refinery.execution.export_sink import ExportSink, FileExport, NoExport
 from refinery.io.model import Shard
+from refinery.monitoring.log import event
 from refinery.monitoring.watch import RunMonitor
 from refinery.operators.resources import StageResources, of_steps
 from refinery.planning.plan import CompiledStage, Plan
+from refinery.planning.sizes import held_bytes
 from refinery.results.stage_result import StageResult
 from refinery.storage.store import Store
 from refinery.storage.workplace import Workplace
@@ -50,7 +53,27 @@ class LocalBackend:
         """Check the resources of all stages; start the fork server early if one will need processes."""
         for stage in self._prepared.stages:
             require(self._asked(stage), machine.gpus(), machine.memory())
+        self._warn_of_memory(machine.memory())
         self._choice.start([stage.program for stage in self._prepared.stages], self._prepared.shards)
+
+    def _warn_of_memory(self, there: int) -> None:
+        """Add a note if the run may take more memory than there is: a killed process says nothing itself."""
+        recipe = self._prepared.recipe
+        texts = max(
+            (
+                held_bytes(stage.chain, self._prepared.sizes.bytes) * self.workers(stage)
+                for stage in self._prepared.stages
+            ),
+            default=0,
+        )
+        for what, most, cure in (
+            ("memory_limit allows", recipe.memory_limit or 0, "lower memory_limit"),
+            ("the texts of the batches of all workers may take", texts, "lower np, or set adaptive_batch_size: true"),
+        ):
+            if most > there:
+                note = f"{what} {most / 1e9:,.1f} GB, and there are {there / 1e9:,.1f} GB of memory: {cure}, or the system may kill the run"
+                self._prepared.notes.append(note)
+                event("memory", note, logging.WARNING)
 
     def workers(self, stage: CompiledStage) -> int:
         """The workers of the run, or fewer if the steps ask for it, or take more memory or GPUs than are there."""

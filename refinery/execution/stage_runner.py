@@ -161,6 +161,7 @@ class StageRunner:
             with closing(made) as runner:
                 results |= {result.shard: result for result in runner.run(left, task, self._report)}
         self._warn_of_undeclared(list(results.values()))
+        self._warn_of_kills(sum(result.killed for result in results.values()))
         return [results[shard.index] for shard in shards]
 
     def _reused(self, planned: CompiledStage, shards: list[Shard], task: Tasks) -> list[ShardResult]:
@@ -180,6 +181,16 @@ class StageRunner:
             if note not in self.prepared.notes:
                 self.prepared.notes.append(note)
                 event("undeclared", note, logging.WARNING)
+
+    def _warn_of_kills(self, kills: int) -> None:
+        """Add a note if worker processes were killed, although their shards were done in the end."""
+        if kills:
+            note = (
+                f"worker processes were killed {kills} times, as a rule for want of memory, and their shards were run again with "
+                "smaller batches: lower np, or give the run more memory"
+            )
+            self.prepared.notes.append(note)
+            event("killed", note, logging.WARNING)
 
     def _pool(self, planned: CompiledStage, source: Callable[[ComputedFacts], FactSource]) -> WorkerThreads:
         """Threads of this process for a stage."""

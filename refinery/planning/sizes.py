@@ -52,9 +52,18 @@ def batch_sizes(row: float | None, chains: Sequence[Chain], limit: int | None, w
     """
     if row is None:
         return Sizes()
-    copies = max(2 + len(chain.changes) + len(chain.features) for chain in chains)
+    copies = max(map(_copies, chains))
     size = max(_LEAST_BYTES, min(BATCH, _memory(limit, workers) // _SHARE // copies))
     return Sizes(size, max(1, min(_MOST_ROWS, int(size / row))), row)
+
+
+def held_bytes(chain: Chain, batch: int) -> int:
+    """Bytes of the texts of a batch, in every version and feature, of which there may be as much again while they are made."""
+    return 2 * _copies(chain) * batch
+
+
+def _copies(chain: Chain) -> int:
+    return 2 + len(chain.changes) + len(chain.features)
 
 
 def shard_bytes(row: float | None, wanted: int, columns: int, limit: int | None, workers: int) -> int:

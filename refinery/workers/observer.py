@@ -14,6 +14,9 @@ class WorkerObserver(Protocol):
     def wrapped(self, function: Function, run: Callable[..., Any]) -> Callable[..., Any]:
         """The function that DuckDB calls. run: the function with its results checked."""
 
+    def reads(self, row: int | None) -> None:
+        """Note that the batch that begins with this row of the shard is read now; None: all have been read."""
+
     def begins(self, first: int, last: int) -> None:
         """Note that a statement over the rows from first to last begins."""
 
@@ -30,6 +33,9 @@ class SilentObserver:
     def wrapped(self, function: Function, run: Callable[..., Any]) -> Callable[..., Any]:
         """The function as it is."""
         return run
+
+    def reads(self, row: int | None) -> None:
+        """Do nothing."""
 
     def begins(self, first: int, last: int) -> None:
         """Do nothing."""

@@ -24,9 +24,13 @@ class ProcessObserver:
         """The function with its time limit, if there is one."""
         return TimedFunction(function, run, self._timeout, self._one_by_one) if self._timeout else run
 
+    def reads(self, row: int | None) -> None:
+        """Report the row that is read now, by which the process may die before any row runs."""
+        self._send({"row": row})
+
     def begins(self, first: int, last: int) -> None:
         """Report the rows that run now: those of a process that dies."""
-        self._send({"at": [first, last]})
+        self._send({"at": [first, last], "row": first if first == last else None})
 
     def ended(self) -> None:
         """Report that no rows run."""

@@ -23,6 +23,7 @@ from refinery.workers.processes import IdleProcesses, Process, ProcessSettings, 
 from refinery.workers.row_timeouts import too_long
 from refinery.workers.tasks import ShardResult, Task
 from refinery.workers.threads import Workers, WorkerThreads
+from refinery.workers.unread_rows import described
 from refinery.workers.worker import Worker
 
 Blamed = tuple[int, int, str]
@@ -57,15 +58,17 @@ class ProcessWorker:
     def run(self, shard: Shard, task: Task) -> ShardResult:
         """Run one shard. Raises OperatorError when its process keeps dying, and no row is to blame."""
         task, self._one_by_one = replace(task, output=None), False
-        fruitless = 0
+        fruitless = killed = 0
         while True:
             try:
-                return cast(ShardResult, self._ask("run", shard=shard, task=task))
+                result = cast(ShardResult, self._ask("run", shard=shard, task=task))
+                return replace(result, killed=killed)
             except MemoryError:
                 if task.batch_bytes <= _SMALLEST_BATCH:
                     raise
                 task = _with_less(task)
             except WorkerDied as death:
+                killed += death.status == -signal.SIGKILL
                 task = self._smaller(task, death)
                 again = fruitless or task.blamed or self._late(death) or death.status != -signal.SIGKILL
                 found = self._search(shard, task, death) if again else []
@@ -190,10 +193,12 @@ def _with_less(task: Task) -> Task:
 
 
 def _hopeless(shard: Shard, death: WorkerDied) -> str:
+    killed = death.status == -signal.SIGKILL
+    if killed and death.row is not None and (row := described(shard, death.row)):
+        return (
+            f"{shard.source.path}: {death.reason} again and again, the last time at {row}: with what is made of it, it does "
+            "not fit into the memory there is. Give the run more memory, lower np, or take the row out of the input"
+        )
     rows = f" at rows {death.at[0]} to {death.at[1]} of it" if death.at else ""
-    cure = (
-        "Give it more memory, or lower np"
-        if death.status == -signal.SIGKILL
-        else "Run it with workers: threads to see more"
-    )
+    cure = "Give it more memory, or lower np" if killed else "Run it with workers: threads to see more"
     return f"{shard.source.path}: {death.reason} again and again{rows}, and no single row is the cause. {cure}"

@@ -25,12 +25,12 @@ _COMMAND = (sys.executable, "-P", "-m", "refinery.workers.process_main")
 class WorkerDied(Exception):
     """A worker process ended without an answer.
 
-    status: exit status, negative for a signal. at: first and last row that it was running, or None. piece, probe:
-    number of the piece or expression that it had begun last.
+    status: exit status, negative for a signal. at: first and last row that it was running, or None. row: the one row that it
+    had in its hands, or began to read, if known. piece, probe: number of the piece or expression that it had begun last.
     """
 
     def __init__(self, status: int, last: dict[str, Any]) -> None:
-        self.status, self.at = status, last.get("at")
+        self.status, self.at, self.row = status, last.get("at"), last.get("row")
         self.piece, self.probe = last.get("piece"), last.get("probe")
         super().__init__(self.reason)
 

@@ -197,7 +197,19 @@ class Worker:
         """The batches of a shard, with the columns that earlier stages have left."""
         whole = self.program.copies and task.last
         shard = fetched(shard, task.store)
-        return read(shard, task.batch_bytes, task.batch_rows, carry=carried(self.program), whole=whole)
+        batches = read(shard, task.batch_bytes, task.batch_rows, carry=carried(self.program), whole=whole)
+        return self._reported(batches)
+
+    def _reported(self, batches: Iterator[Batch]) -> Iterator[Batch]:
+        """Batches, of which the observer knows the row that is read next."""
+        self._observer.reads(0)
+        for batch in batches:
+            yield batch
+            last = max(
+                (int(rows[-1]) for rows in (batch.rows, [bad.row for bad in batch.bad]) if len(rows)), default=-1
+            )
+            self._observer.reads(last + 1)
+        self._observer.reads(None)
 
     def matching(self, shard: Shard, task: Task) -> list[int]:
         """Numbers, within the shard, of the rows that every step keeps."""

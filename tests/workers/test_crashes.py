@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,14 @@ import pytest
 from refinery.api import Run
 from refinery.errors import OperatorError
 from refinery.inspect.why.query import RowHistories
-from tests.runs import exported, operator_folder, refine, rows, settings, texts
+from refinery.io.sources import cut, find
+from refinery.workers.process_observer import ProcessObserver
+from refinery.workers.process_runner import _hopeless
+from refinery.workers.processes import WorkerDied
+from refinery.workers.tasks import Task
+from refinery.workers.worker import Worker
+from tests.compiled import program_of
+from tests.runs import exported, operator_folder, refine, rows, settings, texts, write_lines
 from tests.sampling import named
 from tests.workers.test_orphans import workers_of
 
@@ -132,3 +141,40 @@ def test_samples_in_memory_reach_processes(tmp_path: Path, operators: Path) -> N
     found = refinery.run(recipe, dataset=table)
     assert [row["n"] for row in exported(found)] == [n for n in range(60) if n != 7]
     assert rows(found, "quarantine", "_row, file") == [(7, "dataset")]
+
+
+def test_a_line_that_is_too_large_to_be_read_is_named(tmp_path: Path) -> None:
+    """A process that is killed while it reads has run no row; the line that it began to read is the cause."""
+    path = tmp_path / "in.jsonl"
+    small = '{"text": "a"}\n\n'
+    path.write_text(small * 3 + '{"text": "' + "b" * 2_000_000 + '"}\n' + small, encoding="utf-8")
+    [shard] = cut(find([str(path)])[0], 1 << 30)
+    message = _hopeless(shard, WorkerDied(-signal.SIGKILL, {"at": None, "row": 2}))
+    assert "line 7 of the file, which has 2.0 MB" in message and "no single row" not in message
+    assert "no single row is the cause" in _hopeless(shard, WorkerDied(-signal.SIGKILL, {"at": [0, 2], "row": None}))
+
+
+def test_the_driver_hears_of_the_row_that_is_read_next(tmp_path: Path) -> None:
+    sent: list[dict[str, Any]] = []
+    path = write_lines(tmp_path / "in.jsonl", texts(["a", "b", "c"]))
+    [shard] = cut(find([str(path)])[0], 1 << 30)
+    with closing(
+        Worker(program_of(["words_num_filter"]), observer=ProcessObserver(sent.append, None, False))
+    ) as worker:
+        assert [len(batch) for batch in worker.batches(shard, Task("", 1 << 20, batch_rows=2))] == [2, 1]
+    assert [message["row"] for message in sent] == [0, 2, 3, None]
+
+
+def test_processes_that_were_killed_are_in_the_summary(tmp_path: Path) -> None:
+    """The first process is killed, as by the system; the second one does the shard."""
+    mark = tmp_path / "killed"
+    deed = f"""
+    import pathlib, signal
+    if not pathlib.Path({str(mark)!r}).exists():
+        pathlib.Path({str(mark)!r}).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return text"""
+    folder = operator_folder(tmp_path / "operators", once=deed)
+    found = run(tmp_path, folder, many(5), "once")
+    assert found.counts.kept == 5
+    assert [note for note in found.warnings if "worker processes were killed 1 times" in note]

@@ -78,6 +78,9 @@ class CountingObserver:
         """The function as it is."""
         return run
 
+    def reads(self, row: int | None) -> None:
+        """Do nothing."""
+
     def begins(self, first: int, last: int) -> None:
         """Do nothing: a batch counts at its end."""
 
