@@ -19,6 +19,7 @@ from refinery.compiler.deduplicators import matched, statement
 from refinery.dedup import groups, limits, units
 from refinery.dedup import index as indexes
 from refinery.dedup.clusters import Clusters, cluster
+from refinery.dedup.index_runs import IndexRun
 from refinery.dedup.match_keys import MatchKeys, SqlLimits
 from refinery.dedup.matchers.model import Pairs
 from refinery.dedup.verify import Comparison
@@ -80,7 +81,7 @@ class DedupInput:
 
     step, operator: of the recipe. files: match keys of the shards that have any. order: of survivors. sources: the input of
     each shard. alive: number of samples in each shard. first_rows: number of each shard's first sample. compare:
-    compares the samples' shingles. run: the run's name in an index, see `index.name_of_run`.
+    compares the samples' shingles. run: the run's name in an index, see `index_runs`.
     """
 
     step: Any
@@ -93,7 +94,7 @@ class DedupInput:
     folder: Path
     room: SqlLimits
     compare: Comparison
-    run: str = ""
+    run: IndexRun | None = None
 
 
 def find_duplicates(given: DedupInput) -> DedupResult:

@@ -7,10 +7,9 @@ An index at a URL differs only in its lists (see index_url).
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.deduplicators import statement
 from refinery.compiler.templates import lit
 from refinery.dedup.index_place import LIST, IndexFolder, IndexPlace
+from refinery.dedup.index_runs import IndexRun
 from refinery.dedup.match_keys import MatchKeys
 from refinery.dedup.matchers.params import SURVIVOR_PARAMS
 from refinery.errors import OperatorError, OutputError
@@ -27,7 +27,7 @@ from refinery.io.side_files import digest, digests
 from refinery.operators import Operator, is_shipped, local_modules, read_operator
 from refinery.operators.assets import by_contents
 from refinery.recipe.sql_files import files_of
-from refinery.storage.urls import is_url, real_place
+from refinery.storage.urls import is_url
 
 # Numbers of an index' samples are below 0; numbers of a later generation are higher than those of an earlier one.
 _GENERATION_BITS = 40
@@ -37,19 +37,36 @@ _GENERATION_BITS = 40
 class Index:
     """An index with all generations that it lists.
 
-    run: the run that uses the index, whose own generation does not count. number: of the list.
+    run: the run that uses the index, whose own generations do not count. number: of the list.
     """
 
     place: IndexPlace
     made_by: dict[str, Any]
     listed: tuple[dict[str, Any], ...]
-    run: str = ""
+    run: IndexRun | None = None
     number: int = 0
 
     @property
     def generations(self) -> tuple[dict[str, Any], ...]:
         """Generations that samples are compared with."""
-        return tuple(item for item in self.listed if not self.run or item.get("run") != self.run)
+        own = self._own()
+        return tuple(item for at, item in enumerate(self.listed) if at not in own)
+
+    @property
+    def own(self) -> tuple[dict[str, Any], ...]:
+        """Generations that the run replaces together with its export."""
+        return tuple(self.listed[at] for at in self._own())
+
+    def _own(self) -> list[int]:
+        return self.run.own(self.listed) if self.run is not None else []
+
+    def listing(self, added: dict[str, Any] | None) -> str:
+        """The text of the list with a new generation in the place of the run's own ones. added: None if there is none."""
+        own, generations = self._own(), list(self.generations)
+        if added is not None:
+            at = own[0] if own else len(self.listed)
+            generations.insert(at, added | (self.run.entry() if self.run is not None else {}))
+        return json.dumps({"made_by": self.made_by, "generations": generations}, ensure_ascii=False, indent=2)
 
     def files(self) -> list[str]:
         """Files of match keys of the index, on this machine."""
@@ -60,14 +77,8 @@ class Index:
         return [f"{item['project']} {item['run_id']}" for item in self.generations]
 
 
-def name_of_run(work_dir: str, export_path: str, inputs: Sequence[dict[str, Any]]) -> str:
-    """Identity of a run and its repetitions: a digest of the places of its results and of the files that it reads."""
-    place = [real_place(work_dir), real_place(export_path)]
-    return hashlib.sha256(json.dumps([place, list(inputs)], default=str).encode()).hexdigest()[:32]
-
-
-def open_index(named: str, step: Any, operator: Operator, run: str = "") -> Index:
-    """The index in a folder or at a URL; empty if there is none. run: see `name_of_run`; '' if it cannot be repeated.
+def open_index(named: str, step: Any, operator: Operator, run: IndexRun | None = None) -> Index:
+    """The index in a folder or at a URL; empty if there is none. run: that uses it.
 
     Raises OperatorError if something else is there, if the index was made with another operator or parameters, or if it
     has lost files. Raises OutputError if another run is about to extend it.
@@ -79,10 +90,12 @@ def open_index(named: str, step: Any, operator: Operator, run: str = "") -> Inde
     with _read(said):
         place = place_of(named)
         found = place.listed()
+        if found is None and place.has_lost_list():
+            raise OperatorError(f"{said} has lost its {LIST}. Bring it back, or remove marks-* to begin a new index")
         if found is None and not place.is_free():
             raise OperatorError(f"{said} is neither an index nor an empty folder")
         number, text = found or (0, "")
-        if busy := place.busy(run, number):
+        if busy := place.busy(_name_of(run), number):
             raise OutputError(busy)
         if found is None:
             return Index(place, made_by, (), run)
@@ -92,6 +105,11 @@ def open_index(named: str, step: Any, operator: Operator, run: str = "") -> Inde
     if lost:
         raise OperatorError(f"{said} has lost {', '.join(lost)}. Bring it back, or name another folder")
     return Index(place, made_by, generations, run, number)
+
+
+def _name_of(run: IndexRun | None) -> str:
+    """Identity of a run, which may take over its own claim; "" for a run that cannot be repeated."""
+    return run.name if run is not None else ""
 
 
 def place_of(named: str) -> IndexPlace:
@@ -201,10 +219,11 @@ def extend(keys: MatchKeys, first_rows: Sequence[int], gone: pa.Table, target: P
 
 
 @contextmanager
-def extending(added: Sequence[tuple[Index, Path]]) -> Iterator[Callable[[str, str], None]]:
+def extending(added: Sequence[tuple[Index, Path | None]]) -> Iterator[Callable[[str, str], None]]:
     """Lock indexes against other runs until this run is published, with the added files copied to them.
 
-    added: indexes and files of match keys, written by `extend`. The yielded function lists the files, under the id of the
+    added: indexes and files of match keys, written by `extend`; None if there is nothing to add, so that what the run has
+    added before is removed. The yielded function lists the files, under the id of the
     run and the name of its project. Raises OutputError, before anything else is published, if an index cannot be
     written or another run has extended it since it was opened.
     """
@@ -221,16 +240,17 @@ def extending(added: Sequence[tuple[Index, Path]]) -> Iterator[Callable[[str, st
 
 
 @contextmanager
-def _ready(index: Index, written: Path) -> Iterator[str]:
-    """Lock an index and copy the match keys beside its others; yield the copy's name. An unlisted copy is removed."""
+def _ready(index: Index, written: Path | None) -> Iterator[str]:
+    """Lock an index and copy the match keys beside its others; yield the copy's name, or "". An unlisted copy is removed."""
     with ExitStack() as held:
         with _index_errors(index):
-            held.enter_context(index.place.alone(index.run, index.number))
+            held.enter_context(index.place.alone(_name_of(index.run), index.number))
             if _listed_now(index) != (index.number, index.listed):
                 raise OutputError(
                     f"{index.place.name}: another run has extended the index meanwhile; run this one again"
                 )
-            aside = held.enter_context(index.place.beside(written, len(index.listed) + 1))
+            beside = index.place.beside(written, len(index.listed) + 1) if written is not None else nullcontext("")
+            aside = held.enter_context(beside)
         yield aside
 
 
@@ -241,16 +261,14 @@ def _listed_now(index: Index) -> tuple[int, tuple[dict[str, Any], ...]]:
 
 
 def _list(index: Index, aside: str, run_id: str, project: str) -> None:
-    """Add a generation; it replaces the earlier generation of the same run, if there is one."""
-    own = next((at for at, item in enumerate(index.listed) if item not in index.generations), len(index.listed))
-    before = index.listed[own]["file"] if own < len(index.listed) else None
+    """Add a generation, if there are match keys in `aside`; it replaces the run's own earlier ones."""
+    before = [item["file"] for item in index.own]
+    name = before[0] if before else f"marks-{len(index.listed) + 1:05d}-{run_id}.parquet"
 
     def listing(name: str) -> str:
-        made = {"file": name, "run_id": run_id, "project": project, "run": index.run}
-        generations = [*index.listed[:own], made, *index.listed[own + 1 :]]
-        return json.dumps({"made_by": index.made_by, "generations": generations}, ensure_ascii=False, indent=2)
+        return index.listing({"file": name, "run_id": run_id, "project": project} if name else None)
 
-    index.place.extend(aside, before or f"marks-{own + 1:05d}-{run_id}.parquet", index.number, listing)
+    index.place.extend(aside, name if aside else "", index.number, listing, before)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import errno
 import os
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
@@ -27,6 +27,10 @@ class IndexPlace(ABC):
     @abstractmethod
     def is_free(self) -> bool:
         """Return whether an index can be made here: the place is empty, or has only unlisted files of a killed run."""
+
+    @abstractmethod
+    def has_lost_list(self) -> bool:
+        """Return whether there are match keys without the list that belongs to them."""
 
     @abstractmethod
     def has(self, file: str) -> bool:
@@ -52,10 +56,13 @@ class IndexPlace(ABC):
         """Copy the match keys to the place as those of that number; yield the copy's name. An unlisted copy is removed."""
 
     @abstractmethod
-    def extend(self, aside: str, name: str, number: int, listing: Callable[[str], str]) -> None:
-        """List the match keys in one step. name: suggested name. listing: returns the text of the list for the final name.
+    def extend(
+        self, aside: str, name: str, number: int, listing: Callable[[str], str], before: Sequence[str] = ()
+    ) -> None:
+        """List the match keys in one step, and remove those that they replace.
 
-        number: of the list that is extended.
+        aside, name: of the copy of the match keys, and a name for it; both "" to list nothing new. number: of the list that is
+        extended. listing: returns the text of the list for the final name. before: files that the list names no more.
         """
 
 
@@ -96,13 +103,15 @@ class IndexFolder(IndexPlace):
             return None
 
     def is_free(self) -> bool:
-        """Return whether the folder holds only hidden files and marks. Raises OSError if it cannot be made."""
+        """Return whether the folder holds only hidden files. Raises OSError if it cannot be made."""
         if not self.folder.exists():
             _require_parent(self.folder)
             return True
-        return self.folder.is_dir() and all(
-            p.name.startswith(".") or is_match_keys(p.name) for p in self.folder.iterdir()
-        )
+        return self.folder.is_dir() and all(p.name.startswith(".") for p in self.folder.iterdir())
+
+    def has_lost_list(self) -> bool:
+        """Return whether the folder holds match keys: a list is there before the first of them."""
+        return self.folder.is_dir() and any(is_match_keys(p.name) for p in self.folder.iterdir())
 
     def has(self, file: str) -> bool:
         """Return whether the file exists."""
@@ -134,9 +143,20 @@ class IndexFolder(IndexPlace):
             shutil.copyfile(written, aside)
             yield aside.name
 
-    def extend(self, aside: str, name: str, number: int, listing: Callable[[str], str]) -> None:
-        """Rename the marks, then the list."""
-        os.replace(self.folder / aside, self.folder / name)
+    def extend(
+        self, aside: str, name: str, number: int, listing: Callable[[str], str], before: Sequence[str] = ()
+    ) -> None:
+        """Rename the marks, then the list. A new index gets an empty list first: match keys without a list have lost it."""
+        if not (self.folder / LIST).exists():
+            self._write(listing(""))
+        if name:
+            os.replace(self.folder / aside, self.folder / name)
+        self._write(listing(name))
+        for old in before:
+            if old != name:
+                (self.folder / old).unlink(missing_ok=True)
+
+    def _write(self, text: str) -> None:
         unlisted = self.folder / f".{LIST}"
-        unlisted.write_text(listing(name), encoding="utf-8")
+        unlisted.write_text(text, encoding="utf-8")
         os.replace(unlisted, self.folder / LIST)

@@ -12,7 +12,7 @@ import json
 import os
 import re
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -64,6 +64,11 @@ class IndexBucket(IndexPlace):
     def is_free(self) -> bool:
         """Return whether there are no objects except marks, claims and probes."""
         return all(is_match_keys(name) or name.startswith(("claim-", "probe-")) for name in self._store.names())
+
+    def has_lost_list(self) -> bool:
+        """Return whether there are match keys without a list, and without the claim of a killed run that had put them."""
+        names = self._store.names()
+        return _claim(0) not in names and any(map(is_match_keys, names))
 
     def has(self, file: str) -> bool:
         """Return whether the object exists."""
@@ -122,16 +127,19 @@ class IndexBucket(IndexPlace):
         found = self.listed()
         return found is not None and json.dumps(name) in found[1]
 
-    def extend(self, aside: str, name: str, number: int, listing: Callable[[str], str]) -> None:
-        """Create the next list, and remove the marks that it replaces, which have the suggested name.
+    def extend(
+        self, aside: str, name: str, number: int, listing: Callable[[str], str], before: Sequence[str] = ()
+    ) -> None:
+        """Create the next list, and remove the marks that it replaces. The copy keeps its name.
 
         Raises OutputError if another run has created that list.
         """
         if not self._store.create(_numbered(number + 1), listing(aside)):
             what = "another run has extended the index meanwhile; this one is published, but not in the index"
             raise OutputError(f"{self.name}: {what}. Run it again")
-        with suppress(OSError):
-            self._store.discard(name)
+        for old in before:
+            with suppress(OSError):
+                self._store.discard(old)
         if number == 0:
             self._store.discard(LIST)
 

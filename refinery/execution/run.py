@@ -18,6 +18,7 @@ from refinery.checkpoints.results import Checkpoints, clear, forget
 from refinery.common.process_memory import give_back
 from refinery.dedup import index
 from refinery.errors import ConservationError
+from refinery.execution import index_run
 from refinery.execution.account import accounted
 from refinery.execution.backend import backend_of
 from refinery.execution.capacity import capacity_of
@@ -237,6 +238,8 @@ def _publish(
             outcome, description = accounted(job, db, maker, done, exported, stages.store)
         if not withheld:
             extend(description["run_id"], description["project_name"])  # now that the run is published
+        if index_run.uses_index(recipe):
+            index_run.end(recipe)
     return outcome, description, exported
 
 
@@ -269,10 +272,10 @@ def _reached(recipe: Recipe, store: Store) -> list[str | Path]:
     return [store.scratch().parent, *exported, *([] if tables.on_this_machine else [tables.url])]
 
 
-def _remembered(done: list[StageResult]) -> list[tuple[index.Index, Path]]:
-    """The indexes that this run extends, with the files of its samples' marks."""
-    found = [stage.findings for stage in done if stage.findings is not None]
-    return [(item.index, item.extends) for item in found if item.index is not None and item.extends is not None]
+def _remembered(done: list[StageResult]) -> list[tuple[index.Index, Path | None]]:
+    """The indexes that this run changes, with the files of its samples' marks; None if all of them are removed."""
+    found = [(stage.findings.index, stage.findings.extends) for stage in done if stage.findings is not None]
+    return [(known, added) for known, added in found if known is not None and (added is not None or known.own)]
 
 
 def _fresh(run_dir: RunDir, belongings: OwnedFiles) -> None:

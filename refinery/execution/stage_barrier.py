@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import field, replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,12 @@ from refinery.common.in_thread import InThread
 from refinery.common.lazy_dataclass import dataclass
 from refinery.common.paths import shorter
 from refinery.dedup.barrier import DedupInput, DedupResult
-from refinery.dedup.index import Index, name_of_run, open_index, require
+from refinery.dedup.index import Index, open_index, require
+from refinery.dedup.index_runs import IndexRun
 from refinery.dedup.match_keys import SqlLimits
 from refinery.dedup.verify import Comparison
 from refinery.errors import Problem, RecipeError
+from refinery.execution import index_run
 from refinery.execution.result_store import ResultStore
 from refinery.execution.stage_tasks import folder_of, left_of
 from refinery.io.model import Shard
@@ -27,7 +29,6 @@ from refinery.io.readers.registry import reader_of
 from refinery.planning.plan import CompiledStage, Plan, compile_comparison
 from refinery.results.stage_result import StageResult
 from refinery.storage.store import Store
-from refinery.storage.workplace import Workplace
 
 Find = Callable[[DedupInput, StageResult], DedupResult]
 
@@ -68,6 +69,7 @@ class StageBarrier:
                     what = f"{step.name} and {other.name} of step {other.index} have the same index {found.place.name}"
                     raise RecipeError([Problem(step.where, what, "Give each a folder of its own.")])
                 require(found, step)
+                self.prepared.notes.extend(index_run.notes(found, self.prepared.recipe.export_path))
 
     def findings(self, done: Sequence[StageResult]) -> DedupResult:
         """Findings of the deduplicator at the end of the last stage. Raises OperatorError at a safety limit."""
@@ -114,7 +116,7 @@ class StageBarrier:
             folder=scratch_of(self.store, current.planned),
             room=self._limits,
             compare=self._comparison(done),
-            run=self._run if step.params.get("index") else "",
+            run=self._run if step.params.get("index") else None,
         )
 
     def _index(self, step: Any) -> Index | None:
@@ -122,13 +124,10 @@ class StageBarrier:
         named, operator = step.params.get("index"), self.prepared.library.operators[step.name]
         return open_index(named, step, operator, self._run) if named else None
 
-    @property
-    def _run(self) -> str:
-        """Name of this run in an index; '' for samples in memory, which may be others the next time."""
-        recipe, sources = self.prepared.recipe, self.prepared.sources
-        if any(source.table is not None for source in sources):
-            return ""
-        return name_of_run(Workplace.of(recipe.work_dir).name, recipe.export_path, self.prepared.inputs())
+    @cached_property
+    def _run(self) -> IndexRun:
+        """This run as its indexes know it."""
+        return index_run.begin(self.prepared)
 
     def published(self, planned: CompiledStage, findings: DedupResult) -> DedupResult:
         """Publish the files of findings to the store; `units` gets the names in the store, which shards use."""

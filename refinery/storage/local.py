@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from refinery.errors import OutputError
 from refinery.storage.store import Store
 
 _SCRATCH = ".scratch"
@@ -36,7 +37,11 @@ class LocalStore(Store):
         target = self.root / name
         try:
             os.replace(local, target)
-        except FileNotFoundError:  # the first file of a folder
+        except FileNotFoundError:  # the first file of a folder, or a file that somebody has removed
+            if not os.path.lexists(local):
+                raise OutputError(
+                    f"{local}: was removed before the run had ended. Run the same command again"
+                ) from None
             target.parent.mkdir(parents=True, exist_ok=True)
             os.replace(local, target)
 

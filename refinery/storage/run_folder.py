@@ -85,6 +85,11 @@ class RunDir:
         return self.own / "published.json"
 
     @property
+    def indexed(self) -> Path:
+        """The id of the run folder in indexes, and the export that an unfinished run is about to replace."""
+        return self.own / "indexed.json"
+
+    @property
     def trace(self) -> Path:
         """JSONL views of the trace table."""
         return self.root / "trace"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Iterator
+import secrets
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, field, replace
 from pathlib import Path
@@ -49,11 +50,19 @@ class DoneMark:
     placed: WrittenRange | None = None
 
 
-class ShardPublisher:
-    """Publishes the files of a shard, and its done mark last."""
+def _never() -> bool:
+    return False
 
-    def __init__(self, shard: Shard, task: Task) -> None:
-        self.store, self.task, self.shard = open_store(task.store), task, shard
+
+class ShardPublisher:
+    """Publishes the files of a shard, and its done mark last.
+
+    given_up: returns whether the run has given up; then nothing is published any more. Raises InterruptedError.
+    """
+
+    def __init__(self, shard: Shard, task: Task, given_up: Callable[[], bool] = _never) -> None:
+        self.store, self.task, self.shard, self._given_up = open_store(task.store), task, shard, given_up
+        self._own = secrets.token_hex(4)  # a thread of a run that has given up may still write files of this shard
         self.files: dict[str, tuple[int, str]] = {}
         self.key = self.content = self.stamp = ""
         if task.key and shard.part is None and is_lines(shard):  # the key is known after the shard has been read
@@ -75,10 +84,11 @@ class ShardPublisher:
 
     def scratch(self, name: str) -> Path:
         """Path of a temporary file for what will be published as `name`."""
-        return self.store.scratch() / name.replace("/", "-")
+        return self.store.scratch() / f"{self._own}-{name.replace('/', '-')}"
 
     def publish(self, local: Path, name: str) -> str:
         """Publish a written file under its name in the store; returns the name."""
+        self._require_run()
         if self.task.key:
             digest = kernels.core.digest.digest_of_file(local)
             self.files[name] = digest.size, digest.hexdigest()
@@ -87,10 +97,15 @@ class ShardPublisher:
 
     def mark(self, result: ShardResult, placed: WrittenRange | None = None) -> None:
         """Write the shard's done mark."""
+        self._require_run()
         if self.task.key:
             paths = paths_of(self.shard) if result.quarantine else ()
             mark = DoneMark(self.key, result, self.files, self.content, self.stamp, paths, _seen(paths), placed)
             write(self.store, self.task.folder, mark)
+
+    def _require_run(self) -> None:
+        if self._given_up():
+            raise InterruptedError("the run has given up")
 
 
 def name_of(folder: str, shard: int) -> str:

@@ -33,6 +33,7 @@ class WorkerThreads:
         self._local = threading.local()
         self._workers: list[Worker] = []
         self._lock = threading.Lock()
+        self._given_up = threading.Event()
         self._executor = ThreadPoolExecutor(max_workers=max(1, workers), thread_name_prefix="refinery")
 
     def _worker(self) -> Worker:
@@ -44,7 +45,10 @@ class WorkerThreads:
         return self._local.worker
 
     def _run(self, job: Callable[[Worker], Any]) -> Any:
-        return job(self._worker())
+        worker = self._worker()
+        if self._given_up.is_set():
+            raise InterruptedError("the run has given up")
+        return job(worker)
 
     def map(self, jobs: Sequence[Callable[[Worker], Any]], done: Callable[[Any], None] | None = None) -> list[Any]:
         """Run jobs, each with a worker; results in the order of the jobs. The first error ends the other jobs."""
@@ -58,12 +62,17 @@ class WorkerThreads:
                     if done:
                         done(result)
         except BaseException:
+            self.give_up()
             for future in pending:
                 future.cancel()
-            for worker in list(self._workers):
-                worker.stop()
             raise
         return [future.result() for future in futures]
+
+    def give_up(self) -> None:
+        """Stop the workers. What a thread still does, after a second Ctrl-C beside the end of the run, marks no shard as done."""
+        self._given_up.set()
+        for worker in list(self._workers):
+            worker.stop()
 
     def close(self) -> None:
         """Wait for the threads and close the connections."""
@@ -74,7 +83,9 @@ class WorkerThreads:
     def __enter__(self) -> WorkerThreads:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None:
+            self.give_up()
         self.close()
 
 

@@ -6,6 +6,7 @@ The same code serves threads, processes and clusters: its input is plain data, a
 from __future__ import annotations
 
 import json
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -70,13 +71,15 @@ class Worker:
         self.connection = ProgramConnection(program, memory_limit, temporary, threads, self._observer)
         self._computed = ComputedFacts(self.connection)
         self._facts = facts(self._computed)
+        self._stopped = threading.Event()
 
     def close(self) -> None:
         """Close the connection."""
         self.connection.close()
 
     def stop(self) -> None:
-        """Interrupt the running query, and start no other; called from another thread."""
+        """Interrupt the running query, start no other, and mark no shard as done; called from another thread."""
+        self._stopped.set()
         self.connection.stop()
 
     # The statement by itself
@@ -128,14 +131,14 @@ class Worker:
     def _leave_whole(self, output: ShardOutput, known: WholeShardFacts) -> ShardResult:
         """Leave known facts; they are not stored for later runs."""
         output.add_whole(known)
-        leaving = ShardPublisher(output.shard, replace(output.task, key=""))
+        leaving = ShardPublisher(output.shard, replace(output.task, key=""), self._stopped.is_set)
         output.leave(leaving)
         leaving.mark(output.result)
         return output.result
 
     def _read_and_leave(self, output: ShardOutput) -> ShardResult:
         shard, task, result = output.shard, output.task, output.result
-        leaving = ShardPublisher(shard, task)
+        leaving = ShardPublisher(shard, task, self._stopped.is_set)
         self._beside.require()
         stem = f"{task.folder}/{shard.index:05d}"
         piece = task.output.piece(shard.index, partial(leaving.mark, result)) if task.output is not None else None

@@ -119,13 +119,13 @@ def test_the_order_of_an_earlier_run_does_not_count(tmp_path: Path) -> None:
     def keyed(keep: str) -> Any:
         return [{"key_deduplicator": {"key": "text", "keep": keep, "index": str(tmp_path / "index")}}]
 
-    refine(tmp_path, [{"text": "a", "n": 1}, {"text": "a", "n": 2}], keyed("text desc, n"))
+    refine(tmp_path / "1", [{"text": "a", "n": 1}, {"text": "a", "n": 2}], keyed("text desc, n"))
     run = refine(tmp_path, [{"text": "b", "n": 9}, {"text": "b", "n": 10}, {"text": "a", "n": 99}], keyed("n desc"))
     assert [(row["text"], row["n"]) for row in exported(run)] == [("b", 10)]
 
 
 def test_another_name_of_the_operator_is_the_same_index(tmp_path: Path) -> None:
-    refine(tmp_path, texts(["a", "b"]), [{"document_deduplicator": {"index": str(tmp_path / "index")}}])
+    refine(tmp_path / "1", texts(["a", "b"]), [{"document_deduplicator": {"index": str(tmp_path / "index")}}])
     step = {"ray_document_deduplicator": {"index": str(tmp_path / "index"), "backend": "redis", "max_cluster_size": 5}}
     assert [row["text"] for row in exported(refine(tmp_path, texts(["c", "b"]), [step]))] == ["c"]
 
@@ -332,8 +332,11 @@ def test_an_extension_that_is_cut_off_never_was(known: Path, tmp_path: Path, mon
     run = refine(tmp_path, texts(["a", "c"]), step(known))
     assert [row["text"] for row in exported(run)] == ["c"] and len(remembered(known)) == 3
     # So it is in a folder where nothing is listed yet.
-    (known / "index.json").unlink()
-    assert refine(tmp_path, texts(["a", "c"]), step(known)).counts.kept == 2
+    with monkeypatch.context() as patch:
+        patch.setattr(index_place.os, "replace", cut_off)
+        with pytest.raises(OutputError, match="the index cannot be extended: Input/output error"):
+            refine(tmp_path / "new", texts(["a", "c"]), step(tmp_path / "new index"))
+    assert refine(tmp_path / "new", texts(["a", "c"]), step(tmp_path / "new index")).counts.kept == 2
 
 
 def _opened(folder: Path) -> Any:
@@ -379,9 +382,8 @@ def test_a_run_that_is_repeated_does_not_meet_itself(known: Path, tmp_path: Path
     shorter = [{"sql_filter": {"where": "text <> 'c'"}}, *step(known)]
     assert [row["text"] for row in exported(refinery.run({**recipe, "process": shorter}))] == ["d", "E"]
     assert [row[0] for row in remembered(known)] == [0, 0, 1, 1, 2]
-    # Other files in the same place, and the same files for another place, are other runs.
+    # The same files for another place are another run.
     assert refinery.run({**recipe, "export_path": str(tmp_path / "else.jsonl")}).counts.kept == 1
-    assert refine(tmp_path / "new", texts(["b", "c", "d", "E", "g"]), step(known)).counts.kept == 1
 
 
 def test_a_run_that_is_cut_off_between_two_indexes_does_the_rest(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -270,11 +271,12 @@ class SharedFile:
         shard.start = self._end if shard.start < 0 else shard.start
         ready: list[tuple[int, _Bytes]] = []
         if shard.elsewhere is not None:
-            ready.append((self._end, (*shard.elsewhere, shard.size)))
+            ready.append((self._end, _FileBytes(*shard.elsewhere, shard.size)))
             self._end += shard.size
         if shard.aside is not None:
-            ready.append((self._end, shard.aside))
-            self._end += shard.size - shard.written - shard.held
+            size = shard.size - shard.written - shard.held
+            ready.append((self._end, _FileBytes(str(shard.aside), 0, size, temporary=True)))
+            self._end += size
         for chunk in shard.chunks:
             ready.append((self._end, chunk))
             self._end += len(chunk)
@@ -284,19 +286,20 @@ class SharedFile:
     def _put_aside(self, shard: _Shard) -> None:
         if shard.elsewhere is not None:
             return
-        path = self.folder / f"{shard.index:05d}.export"
-        with writing(path), path.open("ab" if shard.aside else "wb") as file:
+        path = self.folder / f"{shard.index:05d}.{self.into}.export"
+        with (
+            writing(path),
+            path.open("r+b" if shard.aside else "wb") as file,
+        ):  # a file that was removed is not made anew
+            file.seek(0, os.SEEK_END)
             for chunk in shard.chunks:
                 file.write(chunk)
         shard.chunks, shard.held, shard.aside = [], 0, path
 
     def _write_all(self, ready: list[tuple[int, _Bytes]]) -> None:
         for place, found in ready:
-            if isinstance(found, Path):
-                self._copy(place, str(found), 0, -1)
-                found.unlink()
-            elif isinstance(found, tuple):
-                self._copy(place, *found)
+            if isinstance(found, _FileBytes):
+                self._copy(place, found)
             else:
                 self._write(place, found)
 
@@ -307,14 +310,20 @@ class SharedFile:
                 count = os.pwrite(self._file, chunk, place)
                 place, chunk = place + count, chunk[count:]
 
-    def _copy(self, place: int, path: str, start: int, size: int) -> None:
-        """Copy `size` bytes of a file from `start` on; -1: to its end."""
-        with open(path, "rb") as file:
-            file.seek(start)
-            while block := file.read(_BLOCK if size < 0 else min(_BLOCK, size)):
+    def _copy(self, place: int, source: _FileBytes) -> None:
+        """Copy bytes of a file. Raises OutputError if the file is lost, or has lost bytes."""
+        size = source.size
+        with writing(source.path), open(source.path, "rb") as file:
+            file.seek(source.start)
+            while size > 0:
+                block = file.read(min(_BLOCK, size))
+                if not block:
+                    raise OSError(errno.EIO, f"{size} bytes of it were lost while the run worked")
                 self._write(place, memoryview(block))
                 place += len(block)
-                size -= len(block) if size >= 0 else 0
+                size -= len(block)
+        if source.temporary:
+            Path(source.path).unlink()
 
     # The end
 
@@ -426,8 +435,18 @@ def _stamp(path: str) -> tuple[int, ...] | None:
     return stat.st_size, stat.st_mtime_ns, stat.st_ino, stat.st_ctime_ns
 
 
-# Bytes to be written: in memory, a whole file, or a file with a start and a size.
-_Bytes = memoryview | Path | tuple[str, int, int]
+@dataclass(frozen=True)
+class _FileBytes:
+    """Bytes of a file that are to be copied. temporary: the file is removed afterwards."""
+
+    path: str
+    start: int
+    size: int
+    temporary: bool = False
+
+
+# Bytes to be written: in memory, or in a file.
+_Bytes = memoryview | _FileBytes
 
 
 @dataclass

@@ -106,7 +106,7 @@ class PartWriter:
                 self._table.close()
             if self._file is not None:
                 self._file.close()
-            if kind is not None or not self._aside.exists():
+            if kind is not None or (self._file is None and self._table is None):  # failed, or a table without rows
                 self._aside.unlink(missing_ok=True)
                 return
             self.bytes = self._aside.stat().st_size
@@ -304,6 +304,7 @@ def writing(path: str | os.PathLike[str]) -> Iterator[None]:
             errno.EEXIST: "A part of the path is a file; choose another",
             errno.ENOTDIR: "A part of the path is a file; choose another",
             errno.EISDIR: "It is a folder; name a file in it",
+            errno.ENOENT: "It was removed while it was written, or its folder was. Run the same command again",
         }
         cure = cures.get(error.errno or 0)
         raise OutputError(f"{os.fspath(path)}: cannot be written: {reason}{f'. {cure}' if cure else ''}") from error

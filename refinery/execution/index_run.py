@@ -1,0 +1,147 @@
+"""The run as its indexes know it: the export that it replaces, and the contents of its inputs."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import json
+import os
+import socket
+from collections.abc import Sequence
+from typing import Any
+from uuid import uuid4
+
+from refinery import kernels
+from refinery.common.lazy_dataclass import dataclass
+from refinery.dedup.index import Index
+from refinery.dedup.index_runs import IndexRun
+from refinery.io.model import Source
+from refinery.planning.plan import Plan
+from refinery.recipe import Recipe
+from refinery.recipe.executors import on_cluster
+from refinery.results import targets
+from refinery.storage.open import open_store
+from refinery.storage.urls import is_stdout, is_url, real_place
+from refinery.storage.workplace import Workplace
+
+# Files up to this size are read whole for the digest of the inputs; of larger ones three pieces of this size.
+_PIECE = 1 << 20
+
+
+@dataclass(frozen=True)
+class RunNote:
+    """What the run folder remembers for indexes.
+
+    folder: id of the run folder. export: of a run that has not ended; "" if the last one has. replaces: that run has found
+    an earlier export in its place, which may be gone since.
+    """
+
+    folder: str
+    export: str = ""
+    replaces: bool = False
+
+
+def uses_index(recipe: Recipe) -> bool:
+    """Return whether a step of the recipe has an index."""
+    return any(step.params.get("index") for step in recipe.steps)
+
+
+def begin(prepared: Plan) -> IndexRun:
+    """The run as its indexes know it; until `end`, its attempts are known by what the first of them has found."""
+    recipe, note = prepared.recipe, _read(prepared.recipe)
+    export = export_of(recipe)
+    replaces = note.replaces if note.export == export else is_there(recipe)
+    _write(recipe, RunNote(note.folder, export, replaces))
+    folder = real_place(Workplace.of(recipe.work_dir).name)
+    below = export if is_url(export) or is_url(folder) else os.path.relpath(export, folder)
+    return IndexRun(export, socket.gethostname(), note.folder, below, contents_of(prepared.sources), replaces)
+
+
+def end(recipe: Recipe) -> None:
+    """Note that the run has published its export, and its indexes list it."""
+    _write(recipe, RunNote(_read(recipe).folder))
+
+
+def notes(index: Index, export: str) -> list[str]:
+    """Notes about generations of the run's own export: those that it replaces, and those that count."""
+    run = index.run
+    if run is None:
+        return []
+    replaced = [item for item in index.own if item.get("inputs") != run.inputs or not run.inputs]
+    moved = run.elsewhere(index.listed)
+    found = [f"the samples of run {item['run_id']} are replaced together with its export {export}" for item in replaced]
+    found += [
+        f"the export of run {item['run_id']} is not at {export} any more; its samples count as kept elsewhere"
+        for item in moved
+    ]
+    return [f"index {index.place.name}: {text}" for text in found]
+
+
+def export_of(recipe: Recipe) -> str:
+    """The place of what a run publishes: its export, or the run folder for a run without files of an export."""
+    if not recipe.exports or is_stdout(recipe.export_path):
+        return real_place(Workplace.of(recipe.work_dir).name)
+    return real_place(recipe.export_path.rstrip("/") if is_url(recipe.export_path) else recipe.export_path)
+
+
+def is_there(recipe: Recipe) -> bool:
+    """Return whether an earlier export is at its place. Raises OSError."""
+    if not recipe.exports:
+        return Workplace.of(recipe.work_dir).run_dir.database.is_file()
+    if is_stdout(recipe.export_path):
+        return False
+    if on_cluster(recipe.executor_type):
+        return any(not name.startswith(".") for name in _names_in(os.path.expanduser(recipe.export_path)))
+    if is_url(recipe.export_path):
+        return any(_exists(url) for url in targets.of_objects(recipe, ()))
+    return any(glob.glob(one) for one in targets.of_export(recipe, ()))
+
+
+def _names_in(folder: str) -> list[str]:
+    if is_url(folder):
+        return open_store(folder.rstrip("/")).names_in()
+    return os.listdir(folder) if os.path.isdir(folder) else []
+
+
+def _exists(url: str) -> bool:
+    folder, _, name = url.rpartition("/")
+    return open_store(folder).exists(name)
+
+
+def contents_of(sources: Sequence[Source]) -> str:
+    """A digest of the inputs' contents, in any order and under any names; "" for samples in memory.
+
+    It need not tell all contents apart: what it decides is which additions do not count.
+    """
+    if any(source.table is not None for source in sources):
+        return ""
+    found = sorted(json.dumps([source.format, source.size, _content_of(source)]) for source in sources)
+    return hashlib.sha256("\n".join(found).encode()).hexdigest()[:32]
+
+
+def _content_of(source: Source) -> Any:
+    if is_url(source.path):
+        return source.version
+    size = os.path.getsize(source.path)
+    starts = [0] if size <= _PIECE else [0, size // 2, size - _PIECE]
+    return [
+        kernels.core.digest.digest_of_file(source.path, start, min(size, start + _PIECE)).hexdigest()
+        for start in starts
+    ]
+
+
+def _read(recipe: Recipe) -> RunNote:
+    place = Workplace.of(recipe.work_dir)
+    try:
+        plain = json.loads(place.own().read_text(place.run_dir.indexed.name))
+        return RunNote(str(plain["folder"]), str(plain["export"]), bool(plain["replaces"]))
+    except (OSError, ValueError, TypeError, KeyError):
+        return RunNote(uuid4().hex)
+
+
+def _write(recipe: Recipe, note: RunNote) -> None:
+    place = Workplace.of(recipe.work_dir)
+    own = place.own()
+    text = {"folder": note.folder, "export": note.export, "replaces": note.replaces}
+    own.write_text(place.run_dir.indexed.name, json.dumps(text))
+    own.tidy()
