@@ -1,9 +1,10 @@
 """Runs recipes and commands in forks of a process that has everything loaded, and kills them: a run begins in no time.
 
-Reads JSON lines {"recipe": {...} or "command": [...], "kill": seconds, "at": number, "folder": current folder}; answers each with {"code": exit
-code or -9, "seconds": ..., "reused": [of, all] or null, "operations": ..., "error": text}. at: the fork is killed right
-before the file operation of this number: a file opened for writing, a rename, a removal, a new folder. operations: how
-many there were. The process itself starts no thread, so that its forks are sound.
+Reads JSON lines {"recipe": {...} or "command": [...], "kill": seconds, "at": number, "interrupts": count, "folder": current folder};
+answers each with {"code": exit code or -9, "seconds": ..., "reused": [of, all] or null, "operations": ..., "error": text}. at: the
+fork is killed right before the file operation of this number: a file opened for writing, a rename, a removal, a new folder.
+interrupts: Ctrl-C arrives in place of the kill, and once more at the next operation for 2. operations: how many there were.
+The process itself starts no thread, so that its forks are sound.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import os
 import signal
 import sys
 import tempfile
+import threading
 import time
 from typing import Any
 
@@ -24,6 +26,7 @@ import refinery.api
 import refinery.execution.ray
 import refinery.execution.run
 import refinery.results.trace
+from refinery.cli.interrupts import watch_interrupts
 from refinery.compiler.templates import template
 from refinery.execution.open import open_recipe
 from refinery.operators import shipped
@@ -39,8 +42,9 @@ _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 class Operations:
     """Counts what a process does to files of the test, and ends the process at one of them."""
 
-    def __init__(self, at: int | None) -> None:
+    def __init__(self, at: int | None, interrupts: int) -> None:
         self.count, self._at, self._owner = 0, at, os.getpid()
+        self._signals = [signal.SIGINT] * interrupts or [signal.SIGKILL]
         self._below = (tempfile.gettempdir(), os.environ.get("PYTEST_DEBUG_TEMPROOT") or tempfile.gettempdir())
         sys.addaudithook(self._seen)
 
@@ -50,8 +54,8 @@ class Operations:
         if os.getpid() != self._owner or not str(args[0]).startswith(self._below):
             return
         self.count += 1
-        if self.count == self._at:
-            os.kill(self._owner, signal.SIGKILL)
+        if self._at is not None and self.count >= self._at and self._signals:
+            os.kill(self._owner, self._signals.pop())
 
 
 def execute(asked: dict[str, Any]) -> tuple[int, Any]:
@@ -69,13 +73,20 @@ def run(asked: dict[str, Any], answer: int) -> None:
     """Do what is asked, and answer."""
     faulthandler.dump_traceback_later(HANGS, exit=True)
     sys.stdout = sys.stderr  # the answers of the process stand on standard output
-    operations, found = Operations(asked.get("at")), {"reused": None, "error": ""}
+    interrupts = asked.get("interrupts") or 0
+    if interrupts:
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job of a shell ignores it
+        watch_interrupts()
+    operations, found = Operations(asked.get("at"), interrupts), {"reused": None, "error": ""}
     code = 1
     os.chdir(asked.get("folder") or ".")
     try:
         code, found["reused"] = execute(asked)
     except BaseException as error:
         found["error"] = " ".join(map(str, (type(error).__name__, error, *getattr(error, "__notes__", ()))))
+    for thread in threading.enumerate():  # as at the end of any process
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
     os.write(answer, json.dumps(found | {"operations": operations.count}).encode())
     os._exit(code)
 

@@ -26,13 +26,19 @@ class Forks:
         self._process = subprocess.Popen(command, cwd=ROOT, env=environment, stdin=pipe, stdout=pipe, text=True)
 
     def run(
-        self, recipe: dict[str, Any], kill: float | None = None, at: int | None = None, folder: Path | None = None
+        self,
+        recipe: dict[str, Any],
+        kill: float | None = None,
+        at: int | None = None,
+        folder: Path | None = None,
+        interrupts: int = 0,
     ) -> dict[str, Any]:
         """Run a recipe in a current folder.
 
-        kill: it is killed after so many seconds. at: right before the file operation of this number, from 1.
+        kill: it is killed after so many seconds. at: right before the file operation of this number, from 1. interrupts: Ctrl-C
+        in place of the kill, pressed so many times.
         """
-        return self._ask(recipe=recipe, kill=kill, at=at, folder=folder and str(folder))
+        return self._ask(recipe=recipe, kill=kill, at=at, folder=folder and str(folder), interrupts=interrupts)
 
     def command(self, arguments: Sequence[str], at: int | None = None) -> dict[str, Any]:
         """Run the command line with these arguments; at: as for `run`."""

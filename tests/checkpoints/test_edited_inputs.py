@@ -32,6 +32,7 @@ STEPS: dict[str, list[Any]] = {
         {"document_deduplicator": {}},
         {"text_length_filter": {"min_len": 3}},
     ],
+    "an index": [{"document_deduplicator": {"index": "seen"}}, {"text_length_filter": {"min_len": 3}}],
 }
 KEYS: dict[str, dict[str, Any]] = {
     "plain": {},
@@ -129,7 +130,8 @@ def recipe(inputs: Inputs, folder: Path, export: str, steps: str, keys: str) -> 
     if "stat_summary" in options:
         options["stat_summary"] = {**options["stat_summary"], "export": str(folder / "statistics")}
     places = {"export_path": str(folder / f"out.{export}"), "work_dir": str(folder)}
-    return {"dataset_path": inputs.paths, "np": 1, **places, **options, "process": STEPS[steps]}
+    process = json.loads(json.dumps(STEPS[steps]).replace('"seen"', json.dumps(f"{folder}-seen")))
+    return {"dataset_path": inputs.paths, "np": 1, **places, **options, "process": process}
 
 
 def check_edits(top: Path, suffix: str, export: str, steps: str, keys: str, edits: list[tuple[str, int]]) -> None:
@@ -149,8 +151,9 @@ def test_rows_of_a_dropped_input_leave_the_export(tmp_path: Path, export: str) -
     check_edits(tmp_path, ".parquet" if export == "parquet" else ".jsonl", export, steps, "plain", [("drop", 2)])
 
 
-def test_each_kind_of_edit_leaves_what_a_fresh_run_leaves(tmp_path: Path) -> None:
-    check_edits(tmp_path, ".jsonl", "jsonl", "two stages", "plain", [(kind, 1) for kind in EDITS])
+@pytest.mark.parametrize("steps", ["two stages", "an index"])
+def test_each_kind_of_edit_leaves_what_a_fresh_run_leaves(tmp_path: Path, steps: str) -> None:
+    check_edits(tmp_path, ".jsonl", "jsonl", steps, "plain", [(kind, 1) for kind in EDITS])
 
 
 @pytest.mark.long

@@ -17,8 +17,10 @@ from tests.runs import content
 from tests.soak.pool import NUMBERS, OWN, pool
 from tests.soak.world import World
 
-# Before a run that may end: shares of its file operations at which one before it was killed.
-kills = st.lists(st.floats(0.0, 1.0), max_size=2)
+# An end of a run: share of its file operations before it, and how often Ctrl-C is pressed; 0: it is killed.
+End = tuple[float, int]
+# Before a run that may end: how those before it have ended.
+kills = st.lists(st.tuples(st.floats(0.0, 1.0), st.integers(0, 2)), max_size=2)
 # How a run may end without an export: a recipe that is wrong in both folders.
 REFUSALS = ("RecipeError",)
 
@@ -76,68 +78,88 @@ class Resuming(RuleBasedStateMachine):
         self._check([])
 
     @rule(place=places, kills=kills)
-    def change_line(self, place: int, kills: list[float]) -> None:
+    def change_line(self, place: int, kills: list[End]) -> None:
         self.world.edit_line(place)
         self._check(kills)
 
     @rule(place=places, kills=kills)
-    def append(self, place: int, kills: list[float]) -> None:
+    def append(self, place: int, kills: list[End]) -> None:
         self.world.edit_append(place)
         self._check(kills)
 
     @rule(place=places, kills=kills)
-    def remove_line(self, place: int, kills: list[float]) -> None:
+    def remove_line(self, place: int, kills: list[End]) -> None:
         self.world.edit_remove_line(place)
         self._check(kills)
 
     @rule(name=st.sampled_from("abc"), kills=kills)
-    def write_file(self, name: str, kills: list[float]) -> None:
+    def write_file(self, name: str, kills: list[End]) -> None:
         self.world.edit_add_file(name)
         self._check(kills)
 
     @rule(name=st.sampled_from("abc"), kills=kills)
-    def remove_file(self, name: str, kills: list[float]) -> None:
+    def remove_file(self, name: str, kills: list[End]) -> None:
         self.world.edit_remove_file(name)
         self._check(kills)
 
+    @rule(place=places, kills=kills)
+    def rename_file(self, place: int, kills: list[End]) -> None:
+        self.world.edit_rename(place)
+        self._check(kills)
+
+    @rule(place=places, kills=kills)
+    def reorder_files(self, place: int, kills: list[End]) -> None:
+        self.world.edit_reorder(place)
+        self._check(kills)
+
+    @rule(place=places, kills=kills)
+    def touch_file(self, place: int, kills: list[End]) -> None:
+        self.world.edit_touch(place)
+        self._check(kills)
+
+    @rule(place=places, kills=kills)
+    def empty_file(self, place: int, kills: list[End]) -> None:
+        self.world.edit_empty(place)
+        self._check(kills)
+
     @rule(step=st.integers(1, 5), kills=kills)
-    def change_allowed(self, step: int, kills: list[float]) -> None:
+    def change_allowed(self, step: int, kills: list[End]) -> None:
         self.world.edit_allowed(step)
         self._check(kills)
 
     @rule(word=st.sampled_from(["soon", "later", "zebra"]), kills=kills)
-    def add_words(self, word: str, kills: list[float]) -> None:
+    def add_words(self, word: str, kills: list[End]) -> None:
         self.world.edit_words(word)
         self._check(kills)
 
     @rule(word=st.sampled_from(["darn", "lazy", "text"]), kills=kills)
-    def change_list(self, word: str, kills: list[float]) -> None:
+    def change_list(self, word: str, kills: list[End]) -> None:
         self.world.edit_list(word)
         self._check(kills)
 
     @rule(number=st.integers(0, 8), kills=kills)
-    def change_helper(self, number: int, kills: list[float]) -> None:
+    def change_helper(self, number: int, kills: list[End]) -> None:
         self.world.edit_helper(number)
         self._check(kills)
 
     @rule(mark=st.sampled_from(["+", "-", "**"]), kills=kills)
-    def change_data(self, mark: str, kills: list[float]) -> None:
+    def change_data(self, mark: str, kills: list[End]) -> None:
         self.world.edit_data(mark)
         self._check(kills)
 
     @rule(item=items, place=places, kills=kills)
-    def insert_step(self, item: Any, place: int, kills: list[float]) -> None:
+    def insert_step(self, item: Any, place: int, kills: list[End]) -> None:
         if len(self.world.steps) < 8:
             self.world.edit_insert(item, place)
         self._check(kills)
 
     @rule(place=places, kills=kills)
-    def remove_step(self, place: int, kills: list[float]) -> None:
+    def remove_step(self, place: int, kills: list[End]) -> None:
         self.world.edit_remove_step(place)
         self._check(kills)
 
     @rule(place=places, kills=kills)
-    def swap_steps(self, place: int, kills: list[float]) -> None:
+    def swap_steps(self, place: int, kills: list[End]) -> None:
         self.world.edit_swap(place)
         self._check(kills)
 
@@ -147,18 +169,18 @@ class Resuming(RuleBasedStateMachine):
         share=st.sampled_from(NUMBERS["float"]),
         kills=kills,
     )
-    def change_bound(self, place: int, whole: int, share: float, kills: list[float]) -> None:
+    def change_bound(self, place: int, whole: int, share: float, kills: list[End]) -> None:
         self.world.edit_number(place, {"int": whole, "float": share})
         self._check(kills)
 
     @rule(setting=settings_of_recipes, kills=kills)
-    def change_setting(self, setting: tuple[str, Any], kills: list[float]) -> None:
+    def change_setting(self, setting: tuple[str, Any], kills: list[End]) -> None:
         self.world.edit_key(*setting)
         self._check(kills)
 
     @precondition(lambda self: self.cluster)
     @rule(on_ray=st.booleans(), kills=kills)
-    def change_engine(self, on_ray: bool, kills: list[float]) -> None:
+    def change_engine(self, on_ray: bool, kills: list[End]) -> None:
         self.world.edit_key("ray_address", self.cluster if on_ray else None)
         self._check(kills)
 
@@ -169,13 +191,14 @@ class Resuming(RuleBasedStateMachine):
             self.forks.command(["gc", str(self.top / "kept")], at=1 + int(share * 20))
         self._check([])
 
-    def _check(self, kills: list[float]) -> None:
+    def _check(self, kills: list[End]) -> None:
         """Kill runs in the old folder, let one end there, and hold it against a run in an empty folder."""
         kept, fresh = self.top / "kept", self.top / "fresh"
         self._remove_other_export(kept)
         asked = self.world.recipe(kept)
-        for share in kills:
-            self.forks.run(asked, at=1 + int(share * self.operations), folder=self.world.folder)
+        for share, interrupts in kills:
+            at = 1 + int(share * self.operations)
+            self.forks.run(asked, at=at, folder=self.world.folder, interrupts=interrupts)
         resumed = self.forks.run(asked, folder=self.world.folder)
         anew = self.forks.run(self.world.recipe(fresh, here=True), folder=self.world.folder)
         assert resumed["code"] == anew["code"], (resumed, anew)

@@ -50,14 +50,19 @@ def forks() -> Iterator[Forks]:
     found.close()
 
 
-def test_an_edit_and_a_kill(forks: Forks) -> None:
-    """Once what the random edits do often: one file changes, and the next run is killed while it works."""
+def test_edits_and_ends_of_runs(forks: Forks) -> None:
+    """Once what the random edits do often: a file changes, and the next run is killed or interrupted while it works."""
     machine = type("Resuming", (Resuming,), {"forks": forks, "cluster": None})()
     steps = [next(item for item in OWN if item.operator == name) for name in STEPS]
     try:
         machine.begin(seed=17, steps=steps)
-        machine.change_line(place=0, kills=[0.2])
+        machine.change_line(place=0, kills=[(0.2, 0)])
         assert 0 < machine.reused[0] < machine.reused[1]
+        machine.append(place=1, kills=[(0.3, 1)])
+        machine.touch_file(place=0, kills=[(0.4, 2)])
+        machine.rename_file(place=0, kills=[])
+        machine.reorder_files(place=0, kills=[(0.5, 2)])
+        machine.remove_file(name="b", kills=[])
     finally:
         machine.teardown()
 

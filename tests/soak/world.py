@@ -122,9 +122,38 @@ class World:
             del self.inputs[name]
             (self.folder / "in" / f"{name}.jsonl").unlink()
 
+    def edit_rename(self, place: int) -> None:
+        """Give a file a name that no other has; it may be read in another place of the order."""
+        name = sorted(self.inputs)[place % len(self.inputs)]
+        other = next(one for one in ("b", "d", "a", "e", "c", "f", "g") if one not in self.inputs)
+        self.inputs[other] = self.inputs.pop(name)
+        (self.folder / "in" / f"{name}.jsonl").rename(self.folder / "in" / f"{other}.jsonl")
+
+    def edit_reorder(self, place: int) -> None:
+        """Let two files change their names, and so their places in the order."""
+        names = sorted(self.inputs)
+        one, other = names[place % len(names)], names[(place + 1) % len(names)]
+        self.inputs[one], self.inputs[other] = self.inputs[other], self.inputs[one]
+        self._save(one)
+        self._save(other)
+
+    def edit_touch(self, place: int) -> None:
+        """Write a file anew, with the same lines and another time."""
+        name, _ = self._picked(place)
+        self._save(name)
+
+    def edit_empty(self, place: int) -> None:
+        """Leave no line in a file, unless it is the last one with any."""
+        name, _ = self._picked(place)
+        if any(lines for other, lines in self.inputs.items() if other != name):
+            self.inputs[name] = []
+            self._save(name)
+
     def edit_line(self, place: int) -> None:
         """Change one sample; its line keeps its length where that is easy."""
         name, lines = self._picked(place)
+        if not lines:
+            return
         at = place % len(lines)
         old = lines[at]
         same = isinstance(old, dict) and "fox" in old["text"]
