@@ -20,25 +20,31 @@ _EVERY = 1.0
 # Seconds without an answer after which a server is lost: of this machine, and of the head, whose return Ray awaits for 60.
 OWN, HEAD = 2.0, 45.0
 
+_RAYLET, _GCS = "Ray's process on this machine, the raylet,", "the head of the Ray cluster, its GCS,"
+_OWN = ((_RAYLET, "raylet"), (_GCS, "gcs_server"))
 _CURE = "The same command continues once there is a cluster again"
 
 
 class Server(NamedTuple):
-    """A server that the driver cannot do without. name: in messages. patience: seconds without an answer, at most."""
+    """A server that the driver cannot do without. name: in messages. patience: seconds without an answer, at most.
+
+    process: name of its process, where this one starts it; host and port are not known then.
+    """
 
     name: str
     host: str
     port: int
     patience: float
+    process: str = ""
 
 
 class ClusterWatch:
     """Thread that looks whether the servers answer. hears: called with the reason, before the process ends."""
 
-    def __init__(self, servers: Sequence[Server], answers: Callable[[Server], bool] | None = None) -> None:
+    def __init__(self, servers: Sequence[Server] = (), answers: Callable[[Server], bool] | None = None) -> None:
         """answers: returns whether a server answers."""
         self.hears: list[Callable[[str], None]] = []
-        self._servers, self._answers = servers, answers or _answers
+        self._servers, self._answers = list(servers), answers or _answers
         self._heard = dict.fromkeys(servers, time.monotonic())
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._look_on, name="cluster", daemon=True)
@@ -47,13 +53,18 @@ class ClusterWatch:
         """Begin to look."""
         self._thread.start()
 
+    def add(self, servers: Sequence[Server]) -> None:
+        """Look at further servers."""
+        self._heard |= dict.fromkeys(servers, time.monotonic())
+        self._servers += servers
+
     def stop(self) -> None:
         """Look no more."""
         self._end.set()
 
     def lost(self, now: float) -> Server | None:
         """A server that has not answered for too long, as of a time of `time.monotonic`; None if all are well."""
-        for server in self._servers:
+        for server in list(self._servers):
             if self._answers(server):
                 self._heard[server] = now
             elif now - self._heard[server] >= server.patience:
@@ -69,18 +80,41 @@ class ClusterWatch:
 
     def give_up(self, server: Server) -> None:
         """Tell everybody, and end the process if it is a command."""
-        reason = f"{server.name} ({server.host}:{server.port}) does not answer any more. {_CURE}"
+        where = f" ({server.host}:{server.port})" if server.host else ""
+        reason = f"{server.name}{where} does not answer any more. {_CURE}"
         for hear in self.hears:
             with suppress(Exception):  # the message to the person matters more
                 hear(reason)
         process_guard.give_up(reason)
 
 
+class OwnProcesses:
+    """Processes of a cluster that this one starts, by their names; before they are there, they are taken to answer."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Any] = {}
+
+    def answers(self, server: Server) -> bool:
+        """Return whether the process of a server lives."""
+        import psutil
+
+        if server.process not in self._known:
+            children = psutil.Process().children(recursive=True)
+            process = next((child for child in children if _is_named(child, server.process)), None)
+            if process is None:
+                return True
+            self._known[server.process] = process
+        with suppress(psutil.Error):  # it is gone
+            return bool(self._known[server.process].status() != psutil.STATUS_ZOMBIE)
+        return False
+
+
 @contextmanager
-def watched(ray: Any, address: str) -> Iterator[ClusterWatch]:
-    """Watch the cluster that this process is a driver of. address: `local` for a cluster of this run alone."""
-    watch = ClusterWatch(_servers(ray, address))
-    if address == "local":
+def watched(own: bool) -> Iterator[ClusterWatch]:
+    """Watch a cluster until the end of the context. own: this process is about to start it, for this run alone."""
+    servers = [Server(name, "", 0, 0.0, process) for name, process in _OWN] if own else []
+    watch = ClusterWatch(servers, OwnProcesses().answers if own else None)
+    if own:
         watch.hears.append(_end_children)
     watch.start()
     try:
@@ -89,19 +123,26 @@ def watched(ray: Any, address: str) -> Iterator[ClusterWatch]:
         watch.stop()
 
 
-def _servers(ray: Any, address: str) -> list[Server]:
-    """The servers of a cluster; none where Ray's client stands between, which raises errors of its own."""
+def servers_of(ray: Any, address: str) -> list[Server]:
+    """The servers of a cluster that was joined; none where Ray's client stands between, which raises errors of its own."""
+    found: list[Server] = []
     if address.startswith("ray://"):
-        return []
-    context, found = ray.get_runtime_context(), []
-    alone = address == "local"
+        return found
+    context = ray.get_runtime_context()
     with suppress(Exception):  # other versions of Ray: the run goes on unwatched
-        own = next(node for node in ray.nodes() if node["NodeID"] == context.get_node_id())
-        name = "Ray's process on this machine, the raylet,"
-        found.append(Server(name, own["NodeManagerAddress"], int(own["NodeManagerPort"]), OWN))
+        node = next(node for node in ray.nodes() if node["NodeID"] == context.get_node_id())
+        found.append(Server(_RAYLET, node["NodeManagerAddress"], int(node["NodeManagerPort"]), OWN))
         host, _, port = context.gcs_address.rpartition(":")
-        found.append(Server("the head of the Ray cluster", host.strip("[]"), int(port), OWN if alone else HEAD))
+        found.append(Server(_GCS, host.strip("[]"), int(port), HEAD))
     return found
+
+
+def _is_named(process: Any, name: str) -> bool:
+    import psutil
+
+    with suppress(psutil.Error):
+        return bool(process.name() == name)
+    return False
 
 
 def _answers(server: Server) -> bool:

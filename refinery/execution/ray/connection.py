@@ -16,7 +16,7 @@ from refinery.common.extras import lacks
 from refinery.common.lazy_dataclass import dataclass
 from refinery.errors import OperatorError
 from refinery.execution.ray.cleaner import cleaned_after
-from refinery.execution.ray.cluster_watch import ClusterWatch, watched
+from refinery.execution.ray.cluster_watch import ClusterWatch, servers_of, watched
 from refinery.execution.ray.temporary import temporary
 from refinery.planning.shard_cut import Capacity
 from refinery.recipe import Recipe
@@ -98,24 +98,31 @@ def joined(address: str, work_dir: str, cores: int) -> Iterator[ClusterConnectio
     """
     ray, place = _imported(), _place_of(address)
     address, ours = place.address, not ray.is_initialized()
-    if ours:
-        _join(ray, place, cores)
-    try:
-        outlives = cleaned_after if address != "local" else _not_cleaned  # a cluster of this run ends with it
-        with (
-            temporary(work_dir, ray.get_runtime_context().get_job_id()) as folder,
-            outlives(ray, folder),
-            watched(ray, address) as watch,
-        ):
-            connection = ClusterConnection(ray, folder, watch=watch)
-            try:
-                yield connection
-            finally:
-                for dispatcher in connection.dispatchers:
-                    ray.kill(dispatcher)
-    finally:
+    with watched(own=ours and address == "local") as watch:
         if ours:
-            ray.shutdown()
+            _join(ray, place, cores)
+        try:
+            with _connected(ray, address, work_dir, watch) as connection:
+                yield connection
+        finally:
+            watch.stop()  # what ends from now on is not lost
+            if ours:
+                ray.shutdown()
+
+
+@contextmanager
+def _connected(ray: Any, address: str, work_dir: str, watch: ClusterWatch) -> Iterator[ClusterConnection]:
+    """The connection of a cluster that this process is a driver of."""
+    if address != "local":
+        watch.add(servers_of(ray, address))
+    outlives = cleaned_after if address != "local" else _not_cleaned  # a cluster of this run ends with it
+    with temporary(work_dir, ray.get_runtime_context().get_job_id()) as folder, outlives(ray, folder):
+        connection = ClusterConnection(ray, folder, watch=watch)
+        try:
+            yield connection
+        finally:
+            for dispatcher in connection.dispatchers:
+                ray.kill(dispatcher)
 
 
 @contextmanager
