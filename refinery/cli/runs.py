@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from itertools import count
@@ -42,7 +43,7 @@ def run(opened: Opened, quiet: bool, as_json: bool, show: bool, fresh: bool = Fa
         observe(_compiling)
     if fresh:
         begin_anew(recipe)
-    with console.progress(quiet or as_json) as progress:
+    with console.progress(quiet or as_json) as progress, _observing(progress):
         outcome = execute(recipe, library, progress=progress, overwrite=overwrite)
     streamed = pour(outcome)
     _warn(outcome)
@@ -59,7 +60,7 @@ def analyze(request: Any, as_json: bool) -> None:
 
     _print_notes(request.recipe)
     observe(_compiling)
-    with console.progress(as_json) as progress:
+    with console.progress(as_json) as progress, _observing(progress):
         found = analyze(request, progress)
     _warn(found.outcome)
     answer(as_json, partial(as_data, found), show(found))
@@ -96,6 +97,19 @@ def _warn(outcome: Outcome) -> None:
 def _print_notes(recipe: Recipe) -> None:
     for note in recipe.ignored:
         print(f"note: {note}", file=sys.stderr)
+
+
+@contextmanager
+def _observing(progress: Any) -> Iterator[None]:
+    """Show the number of compiled kernels in the progress bar, if there is one: each line printed beside it would stay."""
+    if not isinstance(progress, console.Bar):
+        yield
+        return
+    observe(progress.compiling)
+    try:
+        yield
+    finally:
+        observe(_compiling)
 
 
 _announced = count()
