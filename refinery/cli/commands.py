@@ -69,8 +69,9 @@ def check(open_it: Callable[[], Opened], as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(checked.passed(prepared), ensure_ascii=False))
         return
+    out = console.console()
     for line in checked.lines(prepared):
-        click.echo(line)
+        console.print_lines(out, line)
 
 
 def explain(opened: Opened, kind: str) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,10 +14,13 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from refinery.cli import exits
+from refinery.cli.commands import check
 from refinery.cli.render import analyze, console, reference
 from refinery.cli.render.layout import hanging
 from refinery.common.fitted import broken_label, broken_name
+from refinery.execution.open import open_recipe
 from refinery.operators import Library
+from tests.runs import settings, texts, write_lines
 
 LONGEST = max(Library().operators, key=len)
 ROWS = [
@@ -147,3 +152,19 @@ def test_messages_break_at_words(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert len(lines) > 3 and max(map(len, lines[:-1])) <= 80
     assert lines[-1] == "  /a/path/" + "x" * 100
     assert " ".join(line.strip() for line in lines) == message
+
+
+def test_lines_of_a_check_fit(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Long paths of recipe and input; without a terminal each of them is one line."""
+    write_lines(tmp_path / f"{'a long name ' * 4}.jsonl", texts(["a text"]))
+    recipe = tmp_path / f"{'a long name ' * 4}.yaml"
+    content = settings(tmp_path, ["text_length_filter"], dataset_path=recipe.with_suffix(".jsonl"), image_key="images")
+    recipe.write_text(json.dumps(content), "utf-8")
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    check(lambda: open_recipe(str(recipe)), False)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) > 2 and max(map(len, lines)) <= 80
+    assert "no problems" in " ".join(lines) and "image_key has no effect" in " ".join(map(str.strip, lines))
