@@ -4,57 +4,65 @@ from __future__ import annotations
 
 import re
 
+from refinery.common.fields import field_name
+from refinery.compiler.column_names import Keys
 from refinery.compiler.model import Schema
 from refinery.compiler.templates import json_path, lit
 
+# Types that round; a value fits if DOUBLE holds it.
+_FLOAT = re.compile(r"\b(FLOAT4?|REAL)\b", re.I)
 # Types whose values JSON has as texts: converted back, they are other texts.
 _AS_TEXT = re.compile(r"\b(DATE|TIME\w*|INTERVAL|UUID|BLOB|BIT|ENUM)\b", re.I)
 
 
 def json_column(name: str, schema: Schema, line: str) -> str:
-    """SQL for field `name` of a JSON line, NULL where it is missing or null."""
+    """SQL for field `name` of a JSON line, NULL where it is missing or null.
+
+    A value that does not fit the declared type exactly is an error of its row.
+    """
+    found = _column(name, schema, line)
+    checks = [_misfit(keys, kind, line) for keys, kind in schema.declared.items() if keys[0] == name]
+    return f"CASE {' '.join(filter(None, checks))} ELSE {found} END" if any(checks) else found
+
+
+def _column(name: str, schema: Schema, line: str) -> str:
     kind, path = schema.columns.get(name, "VARCHAR"), lit(json_path((name,)))
     if not kind:
         raise ValueError(f"the type of field {name!r} was not looked at; declare it in `fields`")
-    if name in schema.declared:
-        return _declared(name, kind, f"{line} -> {path}", f"{line} ->> {path}")
-    if kind == "VARCHAR":
+    if kind.upper() == "VARCHAR":
         return f"{line} ->> {path}"
     value = f"({line} -> {path})"
     if holds_json(kind):
         value = f"CAST(json_by_value(CAST({value} AS VARCHAR)) AS JSON)"
     if name in schema.structures:
         return f"from_json({value}, {lit(schema.structures[name])})"
-    return value if kind == "JSON" else f"CAST({value} AS {kind})"
+    cast = "TRY_CAST" if (name,) in schema.declared else "CAST"
+    return value if kind.upper() == "JSON" else f"{cast}({value} AS {kind})"
 
 
-def _declared(name: str, kind: str, value: str, text: str) -> str:
-    """SQL for a field whose type the recipe declares; a value that does not fit exactly is an error of its row."""
-    if kind.upper() == "VARCHAR":
-        scalar = f"json_type({value}) NOT IN ('ARRAY', 'OBJECT')"
-        return f"CASE WHEN coalesce({scalar}, TRUE) THEN {text} ELSE {_misfit(name, kind, text)} END"
+def _misfit(keys: Keys, kind: str, line: str) -> str:
+    """A branch of CASE for lines whose value of a field does not fit its declared type exactly; "" if all values fit."""
     if kind.upper() == "JSON":
-        return f"CAST(json_by_value(CAST({value} AS VARCHAR)) AS JSON)"
-    found = f"TRY_CAST(({value}) AS {kind})"
-    if _AS_TEXT.search(kind):
-        fits = f"{found} IS NOT NULL OR coalesce(json_type({value}), 'NULL') = 'NULL'"
+        return ""
+    path = lit(json_path(keys))
+    value, name = f"({line} -> {path})", field_name(keys)
+    if kind.upper() == "VARCHAR":
+        wrong = f"json_type({value}) IN ('ARRAY', 'OBJECT')"
+    elif _AS_TEXT.search(kind):
+        wrong = f"TRY_CAST({value} AS {kind}) IS NULL AND json_type({value}) <> 'NULL'"
     else:
-        wide = re.sub(r"\b(FLOAT4?|REAL)\b", "DOUBLE", kind, flags=re.I)
-        back = f"to_json(TRY_CAST(({value}) AS {wide}))"
-        fits = f"json_fits(CAST({value} AS VARCHAR), CAST({back} AS VARCHAR))"
-    return f"CASE WHEN {fits} THEN {found} ELSE {_misfit(name, kind, text)} END"
-
-
-def _misfit(name: str, kind: str, text: str) -> str:
-    shown = f"left(coalesce({text}, 'null'), 100)"
-    return f"error({lit(f'field {name} is declared as {kind}, which does not hold ')} || {shown})"
+        wide = _FLOAT.sub("DOUBLE", kind)
+        wrong = f"NOT json_fits(CAST({value} AS VARCHAR), CAST(to_json(TRY_CAST({value} AS {wide})) AS VARCHAR))"
+    shown = f"left(CAST({value} AS VARCHAR), 100)"
+    message = lit(f"field {name} is declared as {kind}, which does not hold ")
+    return f"WHEN {wrong} THEN error({message} || {shown})"
 
 
 def functions_of(name: str, schema: Schema) -> set[str]:
     """Functions that the SQL of `json_column` calls."""
-    kind = schema.columns.get(name, "VARCHAR")
-    found = {"json_by_value"} if holds_json(kind) else set()
-    return found | ({"json_fits"} if name in schema.declared and kind.upper() not in ("VARCHAR", "JSON") else set())
+    found = {"json_by_value"} if holds_json(schema.columns.get(name, "VARCHAR")) else set()
+    checks = [_misfit(keys, kind, "") for keys, kind in schema.declared.items() if keys[0] == name]
+    return found | ({"json_fits"} if any("json_fits" in check for check in checks) else set())
 
 
 def holds_json(kind: str) -> bool:

@@ -26,7 +26,7 @@ def compared_by_value(expression: exp.Expr, kinds: Mapping[str, str]) -> exp.Exp
     kinds: types of the columns that are fields of JSON lines. Raises ValueError for what has no meaning.
     """
     named = {column.parts[0].name for column in expression.find_all(exp.Column)}
-    if not any(holds_json(kinds[name]) or "DECIMAL" in kinds[name] for name in named & kinds.keys()):
+    if not any(_matters(kinds[name]) for name in named & kinds.keys()):
         return expression
     return _Rewriting(kinds).of(expression)
 
@@ -38,7 +38,9 @@ def is_json(expression: exp.Expr, kinds: Mapping[str, str]) -> bool:
 
 class _Rewriting:
     def __init__(self, kinds: Mapping[str, str]) -> None:
-        self._types = {name: exp.DataType.build(kind, dialect="duckdb") for name, kind in kinds.items() if kind}
+        self._types = {
+            name: exp.DataType.build(kind, dialect="duckdb") for name, kind in kinds.items() if _matters(kind)
+        }
 
     def of(self, node: exp.Expr) -> exp.Expr:
         """The expression, rewritten from its parts up."""
@@ -192,6 +194,11 @@ class _Rewriting:
 
     def _is_decimal(self, node: exp.Expr) -> bool:
         return isinstance(node, (exp.Column, exp.Dot, exp.Paren)) and self.kind(node).startswith("DECIMAL")
+
+
+def _matters(kind: str) -> bool:
+    """Return whether values of a type are compared or written in a way of their own."""
+    return holds_json(kind) or "DECIMAL" in kind
 
 
 def _trimmed(node: exp.Expr) -> str:

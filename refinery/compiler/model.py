@@ -25,8 +25,8 @@ class Schema:
     lines: samples are JSON texts in `_line`; otherwise they have `columns`. columns: name -> DuckDB type of every known
     input column (for lines: as inferred, and only needed when an operator names one). lost: statistics of steps that
     are wrong and left out; they are NULL. written: columns that mappers of earlier stages write, with their types.
-    structures: of the JSON fields with lists and objects, as DuckDB's `from_json` takes them. declared: fields whose
-    types the recipe declares, so values may not fit.
+    structures: of the JSON fields with lists and objects, as DuckDB's `from_json` takes them. declared: types
+    that the recipe declares, by the keys of fields; values may not fit them.
     """
 
     lines: bool
@@ -35,7 +35,7 @@ class Schema:
     lost: MissingStatistics = field(default_factory=MissingStatistics)
     written: Mapping[str, str] = field(default_factory=dict)
     structures: Mapping[str, str] = field(default_factory=dict)
-    declared: frozenset[str] = frozenset()
+    declared: Mapping[Keys, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AnySet
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -19,13 +19,14 @@ import pyarrow as pa
 from refinery.common.cache_files import read_cached, write_cached
 from refinery.common.connections import connect
 from refinery.common.field_profile import InputProfile
-from refinery.common.field_types import NOTHING, sql_of, structure_of
+from refinery.common.field_types import NOTHING, Structure, sql_of, structure_of
+from refinery.common.fields import field_name, keys_of
 from refinery.common.lazy import duckdb
 from refinery.compiler.model import Schema
 from refinery.errors import DataError
 from refinery.io.content_digest import how_cut, stamp_of
 from refinery.io.field_scan import profile_of
-from refinery.io.model import Shard
+from refinery.io.model import Keys, Shard
 from refinery.io.readers.read import read
 from refinery.kernels.core.cache import cache_root
 from refinery.operators import Library
@@ -43,18 +44,42 @@ def input_schema(recipe: Recipe, library: Library, lines: bool, shards: Sequence
     if not lines:
         columns = typed_columns(shards)
         return Schema(False, columns, unknown=not columns)
+    declared = {keys_of(name): kind for name, kind in recipe.fields}
+    known = {keys[0].lower() for keys in declared if len(keys) == 1}
     wanted = names_in_sql(recipe, library)
-    return schema_of_fields(profile_of_input(shards, wanted, workers)) if wanted else Schema(True)
+    if wanted <= known:
+        return schema_of_fields(InputProfile(), declared) if wanted else Schema(True)
+    return schema_of_fields(profile_of_input(shards, wanted - known, workers), declared)
 
 
-def schema_of_fields(profile: InputProfile) -> Schema:
+def schema_of_fields(profile: InputProfile, declared: Mapping[Keys, str] | None = None) -> Schema:
     """Schema of JSON lines; columns that are not looked at have the type ""."""
     structures = {name: structure_of(fields) for name, fields in profile.fields.items()}
-    columns = {name: sql_of(structures[name]) if name in structures else "" for name in profile.names}
+    for keys, kind in (declared or {}).items():
+        declare(structures, keys, kind)
+    columns = {name: "" for name in profile.names} | {name: sql_of(found) for name, found in structures.items()}
     nested = {
         name: json.dumps(found) for name, found in structures.items() if found == NOTHING or not isinstance(found, str)
     }
-    return Schema(True, columns, unknown=not columns, structures=nested)
+    return Schema(True, columns, unknown=not columns, structures=nested, declared=declared or {})
+
+
+def declare(structures: dict[str, Structure], keys: Keys, kind: str) -> None:
+    """Put a declared type into the types of fields. A nested field whose parent is looked at makes it a STRUCT."""
+    head, *rest = keys
+    if not rest:
+        structures[head] = kind
+    elif head in structures:
+        inner = structures[head]
+        within: dict[str, Structure] = inner if isinstance(inner, dict) else {}
+        if not isinstance(inner, dict) and inner != NOTHING:
+            raise DataError(
+                f"fields declares {field_name(keys)}, but {head} is {sql_of(inner)} in the input, which has no members. "
+                f"Declare a type of {head}"
+            )
+        within.setdefault(rest[0], NOTHING)
+        declare(within, tuple(rest), kind)
+        structures[head] = within
 
 
 def profile_of_input(shards: Sequence[Shard], wanted: AnySet[str], workers: int) -> InputProfile:

@@ -182,7 +182,7 @@ def prepare(
     stages = cut_at_barriers(recipe.steps, library, recipe.measure_only)
     schema = input_schema(recipe, library, lines, shards, workers)
     planned = compile_stages(recipe, library, stages, schema, shards if binds else None)
-    notes = [*notes, *few, *differs, *lacking, *_left_out(recipe, library)]
+    notes = [*notes, *few, *differs, *lacking, *_left_out(recipe, library), *_undeclared(recipe, lines)]
     prepared = Plan(recipe, library, planned, sources, shards, workers, shape, schema, capacity, notes, stamps=found)
     if recipe.adaptive_batch_size:
         chains = [stage.chain for stage in planned]
@@ -225,6 +225,13 @@ def measured_costs(prepared: Plan, planned: CompiledStage, schema: Schema) -> Co
     sql = pretty(chain.select([*chain.pass_columns(), *chain.passes.values()]))
     probing = replace(program, pass_sql=sql, folders=planned.program.folders)
     return measured(probing, chain, prepared.shards)
+
+
+def _undeclared(recipe: Recipe, lines: bool) -> list[str]:
+    """A line on declared types that say nothing: columns of tables have their own."""
+    if lines or not recipe.fields:
+        return []
+    return [f"{recipe.place_of('fields')}: fields has no effect on columns of tables, which have types of their own"]
 
 
 def _left_out(recipe: Recipe, library: Library) -> list[str]:

@@ -14,6 +14,7 @@ from refinery.errors import RefineryError, suggestion
 from refinery.io.writers.registry import FORMATS, format_of
 from refinery.recipe.absolute_paths import located
 from refinery.recipe.assets import Assets
+from refinery.recipe.declared_fields import read_fields
 from refinery.recipe.executors import on_cluster
 from refinery.recipe.inputs import from_dataset, from_path
 from refinery.recipe.key import RecipeKey
@@ -79,6 +80,7 @@ class _Checker:
             max_sample_num=most,
             export_aws_credentials=credentials,
             stat_summary=summary,
+            fields=read_fields(self.root.entries.get("fields"), self.problems),
             assets_of_steps=tuple(self.assets.all),
             found_assets=tuple(self.assets.found.items()),
             places={name: str(entry.node.place) for name, entry in self.root.entries.items()},

@@ -48,6 +48,8 @@ def dump(recipe: Recipe) -> str:
             continue
         elif name == "stat_summary":
             content |= _summary(recipe.stat_summary)
+        elif name == "fields":
+            content |= {name: dict(recipe.fields)} if recipe.fields else {}
         elif name == "found_assets":
             content |= {name: dict(recipe.found_assets)} if recipe.found_assets else {}
         elif value != key.default and name not in ("export_aws_credentials", "dataset", "vars"):

@@ -352,6 +352,18 @@ class Recipe:
         ),
         default=StatSummary(),
     )
+    fields: tuple[tuple[str, str], ...] = read_from(
+        RecipeKey(
+            "",
+            "mapping",
+            (),
+            "Types of JSON fields that SQL names, such as `{rating: DOUBLE, meta.id: UBIGINT}`; a value that does not fit "
+            "exactly puts its sample into quarantine: see [below](#types-of-fields).",
+            nullable=True,
+            own=True,
+        ),
+        default=(),
+    )
     measure_only: bool = key(
         "bool",
         False,

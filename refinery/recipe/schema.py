@@ -65,9 +65,14 @@ def _key(key: RecipeKey, readers: Sequence[str]) -> Schema:
         "dataset": partial(_dataset, readers),
         "stat_summary": _summary,
         "dataset_path": _paths,
+        "fields": _fields,
     }
     made = structured.get(key.name)
     return {"description": key.help, **made()} if made else value_of(key, key.help)
+
+
+def _fields() -> Schema:
+    return {"anyOf": [{"type": "object", "additionalProperties": ref("text")}, _NULL, ref("variable")]}
 
 
 def _paths() -> Schema:

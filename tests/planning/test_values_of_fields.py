@@ -1,0 +1,169 @@
+"""Values of JSON fields in a recipe's SQL, against plain Python over the values.
+
+A row may be refused or go into quarantine, but no other answer than Python's is given.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from refinery.common.lazy import duckdb
+from refinery.compiler.model import CompileContext, Schema
+from refinery.compiler.program import Program, build
+from refinery.errors import RecipeError
+from refinery.execution.open import open_recipe
+from refinery.io.batch import Batch
+from refinery.io.field_scan import FieldScan
+from refinery.kernels.core.arrow import of_texts, texts
+from refinery.planning.input_schema import schema_of_fields
+from refinery.recipe.model import StatSummary
+from refinery.workers.worker import Worker
+from tests.examples import share_of
+
+LARGE = 2**53
+SCALARS = st.sampled_from(
+    [
+        "0", "1", "-1", "0.5", "0.4", "1.0", "1e0", "-0.0", f"{LARGE}", f"{LARGE + 1}", f"{2**63}", f"{2**64 + 1}",
+        "123456789012345678901234567890123456789012", "1e30", "null", '"x"', '"y"', '"\\u0078"', '""',
+    ]
+)  # fmt: skip
+VALUES = st.one_of(SCALARS, SCALARS, st.just(""), st.lists(SCALARS, max_size=2).map(lambda v: f"[{', '.join(v)}]"))
+LITERALS = ["0", "1", "0.5", f"{LARGE}", f"{LARGE + 1}", "'x'", f"{2**64 + 1}", "-1"]
+LISTS = st.lists(VALUES, min_size=1, max_size=5)
+MISSING = object()
+
+
+def line(value: str, nested: bool) -> str:
+    """A sample with the value, or without one."""
+    if not value:
+        return '{"text": "a"}'
+    return f'{{"text": "a", "v": {value}}}' if not nested else f'{{"text": "a", "m": {{"b": null, "v": {value}}}}}'
+
+
+def schema_of(lines: Sequence[str]) -> Schema:
+    scan = FieldScan({"v", "m"})
+    scan.see(texts(of_texts(lines)))
+    found = schema_of_fields(scan.profile())
+    # A field that no sample has is refused as misspelt, which is not what is tested here.
+    nothing = dict.fromkeys(("v", "m"), '"NULL"')
+    missing = {name: kind for name, kind in nothing.items() if name not in found.columns}
+    return replace(found, columns={**found.columns, **missing}, structures={**found.structures, **missing})
+
+
+def program_of(lines: Sequence[str], step: dict[str, Any], group: str = "") -> Program:
+    recipe, library = open_recipe({"process": [step]}, need_inputs=False)
+    (only,) = recipe.steps
+    summary = StatSummary(group_by=(("group", group),)) if group else None
+    after = only if library.operators[only.name].kind == "deduplicator" else None
+    around = CompileContext(after=after, summary=summary)
+    return build([] if after else [only], library, schema_of(lines), ("text",), around=around)[0]
+
+
+def rows_of(program: Program, lines: Sequence[str]) -> dict[int, dict[str, Any]]:
+    """Rows that have an answer, by their numbers."""
+    numbers = np.arange(len(lines))
+    worker = Worker(program)
+    try:
+        done, _ = worker.attempt(Batch(True, pa.table({"_line": of_texts(lines)}), numbers, numbers + 1))
+    finally:
+        worker.close()
+    return {row["_i"]: row for row in done.to_pylist()}
+
+
+def answers(values: Sequence[str], step: dict[str, Any], nested: bool = False) -> dict[int, dict[str, Any]]:
+    lines = [line(value, nested) for value in values]
+    with suppress(RecipeError, duckdb.Error, ValueError):
+        return rows_of(program_of(lines, step), lines)
+    return {}
+
+
+def python(value: str) -> Any:
+    found = json.loads(value or "null")
+    return MISSING if found is None else found
+
+
+def alike(a: Any, b: Any) -> bool:
+    """Equality of two values of JSON."""
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(alike, a, b))
+    return bool(isinstance(a, str) == isinstance(b, str) and a == b)
+
+
+def literal(sql: str) -> Any:
+    return json.loads(sql.replace("'", '"'))
+
+
+@settings(max_examples=share_of(400, 20), deadline=None)
+@given(LISTS, st.sampled_from(LITERALS), st.booleans())
+def test_equality_is_that_of_values(values: list[str], sql: str, nested: bool) -> None:
+    name = "m.v" if nested else "v"
+    for where, right in (
+        (f"{name} = {sql}", lambda value: value is not MISSING and alike(value, literal(sql))),
+        (f"{name} IN ({sql}, 7)", lambda value: value is not MISSING and alike(value, literal(sql))),
+        (f"{name} IS NULL", lambda value: value is MISSING),
+        (f"{name} <> {sql}", lambda value: value is not MISSING and not alike(value, literal(sql))),
+        (f"coalesce({name}, 3) = {sql}", lambda value: value is not MISSING and alike(value, literal(sql))),
+    ):
+        rows = answers(values, {"sql_filter": {"where": where}}, nested)
+        kept = {at: row["_dropped"] is None for at, row in rows.items()}
+        assert kept == {at: right(python(values[at])) for at in rows}, (where, values)
+
+
+@settings(max_examples=share_of(400, 20), deadline=None)
+@given(LISTS, st.sampled_from([sql for sql in LITERALS if sql != "'x'"]))
+def test_order_is_that_of_numbers(values: list[str], sql: str) -> None:
+    rows = answers(values, {"sql_filter": {"where": f"v < {sql}"}})
+    for at, row in rows.items():
+        value = python(values[at])
+        if not isinstance(value, (str, list)):
+            assert (row["_dropped"] is None) == (value is not MISSING and value < literal(sql)), values
+
+
+@settings(max_examples=share_of(400, 20), deadline=None)
+@given(LISTS, st.booleans())
+def test_keys_are_equal_where_values_are(values: list[str], nested: bool) -> None:
+    rows = answers(values, {"key_deduplicator": {"key": "m.v" if nested else "v"}}, nested)
+    assert len(rows) == len(values)
+    for at, row in rows.items():
+        assert (row["_mark_key"] is None) == (python(values[at]) is MISSING), values
+        for other in range(at):
+            same = row["_mark_key"] is not None and row["_mark_key"] == rows[other]["_mark_key"]
+            a, b = python(values[at]), python(values[other])
+            assert same == (a is not MISSING and b is not MISSING and alike(a, b)), values
+
+
+@settings(max_examples=share_of(200, 20), deadline=None)
+@given(LISTS, st.randoms())
+def test_groups_and_their_rows_do_not_depend_on_the_order_of_lines(values: list[str], chance: Any) -> None:
+    """A group is named by its text: without quotes, and empty for null."""
+    order = list(range(len(values)))
+    chance.shuffle(order)
+    found = []
+    for numbers in (range(len(values)), order):
+        lines = [line(values[at], False) for at in numbers]
+        rows = rows_of(program_of(lines, {"words_num_filter": {}}, "v"), lines)
+        found.append({at: rows[place]["_key_1"] for place, at in enumerate(numbers)})
+    assert found[0] == found[1]
+    for at, key in found[0].items():
+        value = python(values[at])
+        assert (key == "") == (value is MISSING or value == ""), values
+        assert not isinstance(value, str) or key == value
+
+
+def test_values_that_have_no_order_cost_their_row() -> None:
+    rows = answers(["1", '"x"', "null", "0.5"], {"sql_filter": {"where": "v < 1"}})
+    assert {at: row["_dropped"] is None for at, row in rows.items()} == {0: False, 2: False, 3: True}
+
+
+def test_whole_numbers_beside_fractions_have_no_point_as_texts() -> None:
+    rows = answers([f"{LARGE + 1}", "0.5"], {"sql_filter": {"where": f"v::VARCHAR IN ('{LARGE + 1}', '0.5')"}})
+    assert [row["_dropped"] for row in rows.values()] == [None, None]
