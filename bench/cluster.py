@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import MISSING, asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ PARTS = {"shards": ("shards",), "barrier": ("joining", "clusters"), "tables": ("
 def costs(path: Path) -> Costs:
     """Costs of the model: those of a file, and for those that it lacks, measured ones."""
     known = json.loads(path.read_text("utf-8"))["costs"]
-    if {one.name for one in fields(Costs)} - known.keys():
+    if {one.name for one in fields(Costs) if one.default is MISSING} - known.keys():
         known = of_tasks(json.loads(KEPT.read_text("utf-8"))["roots"]) | known
     return Costs(**known | {"shards": tuple(map(tuple, known["shards"]))})
 

@@ -25,7 +25,8 @@ GROUP, CALLS, EACH, MANY = 32, 16, 64, 128  # as in refinery.execution.ray.handi
 class Costs:
     """Costs measured on one worker. Sizes in bytes of input, times in seconds.
 
-    start: a command's fixed time. begin: of a process of the cluster, before its first shard. shards: (bytes, seconds of the stage before the barrier, seconds of the stage after
+    start: a command's fixed time. begin: of a process of the cluster, before its first shard. process: of Python and Ray, before that. crowd: how much
+    longer a core takes where all cores of its machine work. shards: (bytes, seconds of the stage before the barrier, seconds of the stage after
     it) of each measured shard. rows_per_byte: samples. moved: bytes of a sample that tasks of a deduplicator read. bands: their
     number. tasks: seconds a sample, by the kind of a deduplicator's tasks. apart: equalities of roots for a sample. rounds: that
     resolve them. part: to write or read one part of a file. tables: seconds a sample of the tasks that make tables, by their kind, and of
@@ -51,6 +52,8 @@ class Costs:
     task: float
     group: float
     call: float
+    process: float = 0.0
+    crowd: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -86,8 +89,8 @@ def simulate(costs: Costs, size: float, cluster: Cluster) -> Times:
     """Simulate a run over `size` bytes. The measured shards are repeated, each goes to the first free worker."""
     rows, workers = size * costs.rows_per_byte, cluster.workers
     first, second = zip(*_repeated(costs, size, cluster), strict=True)
-    own = handed(costs, workers) + costs.shard
-    shards = makespan(first, workers, own, costs.begin) + makespan(second, workers, own)
+    own, begin = handed(costs, workers) + costs.shard, (costs.begin + costs.process) * costs.crowd
+    shards = makespan(first, workers, own, begin) + makespan(second, workers, own)
     nodes = -(-workers // cluster.per_node)
     # Files are in storage beside the nodes, so all that a task reads crosses its node's link; writing uses its other direction.
     moving = rows * costs.moved / (cluster.link * nodes) if nodes > 1 else 0.0
@@ -105,7 +108,7 @@ def piece_tasks(rows: float, workers: int, shards: int) -> int:
 
 def table_time(costs: Costs, rows: float, workers: int, pieces: int) -> float:
     """Seconds of the tasks for tables: parts, then clusters by partitions, which are counted before, then sums by blocks."""
-    own, known = handed(costs, workers), costs.tables
+    own, known = handed(costs, workers), {name: seconds * costs.crowd for name, seconds in costs.tables.items()}
     blocks = [BLOCK * known["sum_up"]] * int(rows // BLOCK) + [rows % BLOCK * known["sum_up"]]
     found = makespan([known["piece"] + rows / pieces * known["make_parts"]] * pieces, workers, own)
     parts = partitions_of(rows, workers)
@@ -117,6 +120,21 @@ def table_time(costs: Costs, rows: float, workers: int, pieces: int) -> float:
 def partitions_of(rows: float, workers: int) -> int:
     """Number of partitions of samples."""
     return max(1, int(min(workers, rows // TOGETHER)))
+
+
+def joins_of(costs: Costs, workers: int) -> int:
+    """Number of tasks that join bands, or shares of them."""
+    return costs.bands * max(1, workers // costs.bands)
+
+
+def divide_tasks(rows: float, workers: int, shards: int) -> int:
+    """Number of tasks that divide match keys."""
+    return min(shards, max(workers, int(-(-rows // DIVIDED))))
+
+
+def star_tasks(costs: Costs, rows: float, workers: int) -> int:
+    """Number of tasks of half a round over the roots on which bands differ."""
+    return max(1, min(partitions_of(rows, workers), int(rows * costs.apart / STARS)))
 
 
 def handed(costs: Costs, workers: int) -> float:
@@ -139,10 +157,8 @@ class Phase:
 
 def phases(costs: Costs, rows: float, workers: int, shards: int) -> list[Phase]:
     """Phases of a deduplicator, with tasks and partitions as `refinery.execution.ray` chooses them."""
-    shares = max(1, workers // costs.bands)
-    joins, partitions = costs.bands * shares, partitions_of(rows, workers)
-    divides = min(shards, max(workers, int(-(-rows // DIVIDED))))
-    stars = max(1, min(partitions, int(rows * costs.apart / STARS)))
+    joins, partitions = joins_of(costs, workers), partitions_of(rows, workers)
+    divides, stars = divide_tasks(rows, workers, shards), star_tasks(costs, rows, workers)
     found = [
         ("look", -(-shards // LOOKS), 0),
         ("divide", divides, joins),
@@ -160,7 +176,7 @@ def phases(costs: Costs, rows: float, workers: int, shards: int) -> list[Phase]:
 
 def phase_time(costs: Costs, phase: Phase, workers: int) -> float:
     """Seconds of a phase, whose tasks take equally long."""
-    each = phase.seconds / phase.tasks + phase.parts * costs.part
+    each = (phase.seconds / phase.tasks + phase.parts * costs.part) * costs.crowd
     return makespan([each] * phase.tasks, workers, handed(costs, workers))
 
 
@@ -181,9 +197,20 @@ def makespan(times: Sequence[float], workers: int, overhead: float = 0.0, begin:
 
 def _repeated(costs: Costs, size: float, cluster: Cluster) -> list[tuple[float, float]]:
     """Costs of shards that together have `size` bytes; time is in proportion to bytes."""
-    each = mean = sum(shard for shard, _, _ in costs.shards) / len(costs.shards)
-    if cluster.shards is not None:
-        least, most = cluster.shards
-        each = min(most, max(least, size / (6 * cluster.workers)))
-    count, larger = max(1, round(size / each)), each / mean
+    mean = sum(shard for shard, _, _ in costs.shards) / len(costs.shards)
+    larger = _each(costs, size, cluster) / mean * costs.crowd
+    count = shard_count(costs, size, cluster)
     return [(first * larger, second * larger) for _, first, second in islice(cycle(costs.shards), count)]
+
+
+def shard_count(costs: Costs, size: float, cluster: Cluster) -> int:
+    """Number of shards."""
+    return max(1, round(size / _each(costs, size, cluster)))
+
+
+def _each(costs: Costs, size: float, cluster: Cluster) -> float:
+    """Bytes of a shard."""
+    if cluster.shards is None:
+        return sum(shard for shard, _, _ in costs.shards) / len(costs.shards)
+    least, most = cluster.shards
+    return min(most, max(least, size / (6 * cluster.workers)))

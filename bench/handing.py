@@ -71,6 +71,14 @@ def imports(times: int = 3) -> float:
     return min(float(subprocess.check_output([sys.executable, "-c", code])) for _ in range(times))
 
 
+def process(times: int = 3) -> float:
+    """Processor seconds that a new process takes for Python and Ray, before anything of refinery."""
+    return min(
+        float(subprocess.check_output([sys.executable, "-c", "import time, ray; print(time.process_time())"]))
+        for _ in range(times)
+    )
+
+
 def nothing(text: str) -> str:
     """A task without work."""
     return text

@@ -28,6 +28,7 @@ from statistics import median
 from typing import Any
 
 from bench import clusters, handing
+from bench.cluster_io import Storage, of_cores, with_storage
 from bench.cluster_model import BLOCK, MB, Cluster, Costs, simulate
 from bench.markdown import table, written
 from bench.measure import Run, machine, measured
@@ -50,6 +51,7 @@ PUBLISHED = {
 }
 CORES = (1, 2, 4, 8, 16, 32, 64, 160, 320, 640, 1280)
 SHARDS = 16 * 2**20, 128 * 2**20  # least and most bytes of a shard on a cluster
+LINKS = Storage(None, None)  # links of the nodes, and no limit of requests
 SERIAL = ("deduplicator", "tables")  # phases other than shards
 
 
@@ -196,6 +198,18 @@ def shards_again(corpus: Path, megabytes: float, factors: Sequence[int], folder:
     return dict(vars(of_run(most, least)))
 
 
+def crowd_of(runs: Sequence[Mapping[str, Any]]) -> float:
+    """How much longer a core takes for a byte while the machine's other one works, too: from the slopes of both lines."""
+    ends = [min(run["factor"] for run in runs), max(run["factor"] for run in runs)]
+    slope = {}
+    for workers in WORKERS:
+        few, many = (
+            [run["seconds"] for run in runs if (run["factor"], run["workers"]) == (end, workers)][0] for end in ends
+        )
+        slope[workers] = many - few
+    return max(1.0, 2 * slope[2] / slope[1])
+
+
 def fastest(tried: Sequence[Measured]) -> Measured:
     """One run of the least times of several, phase by phase and shard by shard."""
     seconds = {name: min(one.phases.seconds[name] for one in tried) for name in tried[0].phases.seconds}
@@ -231,7 +245,12 @@ def measure(
     return {
         "machine": machine(),
         "runs": runs,
-        "costs": Costs(**vars(of_run(found[max(factors), 1], found[min(factors), 1])), **of_tasks(roots)),
+        "costs": Costs(
+            **vars(of_run(found[max(factors), 1], found[min(factors), 1])),
+            **of_tasks(roots),
+            process=handing.process(),
+            crowd=crowd_of(runs),
+        ),
     }
 
 
@@ -264,7 +283,13 @@ def _run(data: Path, size: int, work: Path, workers: int) -> Measured:
 def tables(results: Mapping[str, Any]) -> dict[str, list[str]]:
     """Lines of the tables, by name in the page."""
     runs, model = results["runs"], results["costs"]
-    return {"data": _by_data(runs), "costs": _costs(model), "clusters": _clusters(model), "gains": _gains(model)}
+    return {
+        "data": _by_data(runs),
+        "costs": _costs(model),
+        "clusters": _clusters(model),
+        "parts": _phases_of(model),
+        "gains": _gains(model),
+    }
 
 
 def _by_data(runs: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -307,7 +332,9 @@ def _costs(model: Costs) -> list[str]:
     of = model.tables
     rows = [
         ["a command's fixed time: start, compiling, closing", f"{model.start:.2f} s"],
-        ["a process of the cluster, before its first shard", f"{model.begin:.2f} s"],
+        ["a process of the cluster: Python and Ray", f"{model.process:.2f} s"],
+        ["a process of the cluster: imports, and what its first shard takes more", f"{model.begin:.2f} s"],
+        ["a core while the other one works, too", f"{model.crowd:.2f} times the time"],
         ["a shard before the barrier, after it", f"{size / MB / first:.0f} MB/s, {size / MB / second:.0f} MB/s"],
         ["the longest shard, against the mean", f"{longest / ((first + second) / len(model.shards)):.2f} times"],
         ["match keys and what becomes of them, read by tasks", f"{model.moved:.0f} bytes a sample"],
@@ -332,40 +359,58 @@ def _costs(model: Costs) -> list[str]:
 def _clusters(model: Costs) -> list[str]:
     rows = []
     for (cores, size), minutes in PUBLISHED.items():
-        found = simulate(model, size, Cluster(cores, SHARDS))
-        parts = (found.shards, found.moving + found.barrier, found.tables, found.start + found.driver)
+        cluster = Cluster(cores, SHARDS)
+        links, objects = (with_storage(model, size, cluster, storage) for storage in (LINKS, Storage()))
         rows.append(
             [
-                f"{size / 1e12:g} TB, {cores} cores",
-                f"{found.total / 60:.1f}",
-                " + ".join(f"{part / 60:.2f}" for part in parts),
-                f"{size / MB / found.total / cores:.2f}",
+                f"{size / 1e12:g} TB, {cores:,} cores",
+                f"{objects.cores / 60:.1f}",
+                f"{links.total / 60:.1f}",
+                f"{objects.gets / 1e6:.1f}",
+                f"{objects.puts / 1e6:.2f}",
+                f"{objects.total / 60:.0f}",
                 f"{minutes:.1f}",
-                f"{size / MB / (minutes * 60) / cores:.2f}",
             ]
         )
     head = (
         "simulated",
-        "ours, min",
-        "shards + barrier + tables + driver, min",
-        "ours, MB/s a core",
+        "cores alone, min",
+        "with links, min",
+        "GETs, millions",
+        "PUTs, millions",
+        "with links and S3, min",
         "published, min",
-        "published, MB/s a core",
     )
     return table(head, rows)
 
 
+def _phases_of(model: Costs) -> list[str]:
+    """Minutes of the phases of a terabyte: of cores, and what links and storage add."""
+    rows = []
+    for cores in (640, 1280):
+        cluster = Cluster(cores, SHARDS)
+        times = simulate(model, 1e12, cluster)
+        own = {"shards": times.shards, "barrier": times.barrier, "tables": times.tables, "export": 0.0}
+        links, objects = (with_storage(model, 1e12, cluster, one).added for one in (LINKS, Storage()))
+        for name, seconds in own.items():
+            minutes = (seconds, links[name], objects[name])
+            rows.append([f"{cores:,} cores: {name}", *(f"{one / 60:.2f}" for one in minutes)])
+    return table(("a terabyte", "cores, min", "links add, min", "links and S3 add, min"), rows)
+
+
 def _gains(model: Costs) -> list[str]:
-    """Times of twice the cores, and the seconds of them that are more than half of those of half the cores."""
+    """Times of twice the cores as a share of the times of half of them."""
     rows = []
     for size in sorted({size for _, size in PUBLISHED}):
-        few, many = (simulate(model, size, Cluster(cores, SHARDS)) for cores in (640, 1280))
-        parts = asdict(many).items()
-        over = ", ".join(f"{name} {value - getattr(few, name) / 2:.1f}" for name, value in parts)
-        theirs = PUBLISHED[1280, size] / PUBLISHED[640, size]
-        ours = many.total / few.total
-        rows.append([f"{size / 1e12:g} TB", *(f"{share:.0%}".replace("%", " %") for share in (ours, theirs)), over])
-    return table(("1,280 cores in place of 640", "ours", "published", "seconds above the half, ours"), rows)
+        few, many = (Cluster(cores, SHARDS) for cores in (640, 1280))
+        shares = [
+            with_storage(model, size, many, storage).total / with_storage(model, size, few, storage).total
+            for storage in (LINKS, Storage())
+        ]
+        alone = of_cores(simulate(model, size, many)) / of_cores(simulate(model, size, few))
+        found = (alone, *shares, PUBLISHED[1280, size] / PUBLISHED[640, size])
+        rows.append([f"{size / 1e12:g} TB", *(f"{share:.0%}".replace("%", " %") for share in found)])
+    return table(("1,280 cores in place of 640", "cores alone", "with links", "with links and S3", "published"), rows)
 
 
 def plot(results: Mapping[str, Any], path: Path) -> None:
@@ -386,7 +431,9 @@ def plot(results: Mapping[str, Any], path: Path) -> None:
     left.legend(frameon=False)
     for number, size in enumerate((200e9, 1e12, 5e12)):
         name = f"{size / 1e12:g} TB"
-        times = [simulate(results["costs"], size, Cluster(cores, SHARDS)).total for cores in CORES]
+        times = [with_storage(results["costs"], size, Cluster(cores, SHARDS), LINKS).total for cores in CORES]
+        slow = [with_storage(results["costs"], size, Cluster(cores, SHARDS), Storage()).total for cores in CORES]
+        middle.loglog(CORES, [one / 60 for one in slow], ":", color=f"C{number}")
         middle.loglog(CORES, [one / 60 for one in times], color=f"C{number}", label=name)
         rates = [size / MB / one / cores for one, cores in zip(times, CORES, strict=True)]
         right.semilogx(CORES, rates, color=f"C{number}", label=name)
@@ -395,7 +442,9 @@ def plot(results: Mapping[str, Any], path: Path) -> None:
         right.plot(list(said), [size / MB / (m * 60) / c for c, m in said.items()], "x", color=f"C{number}")
     middle.set(title="Simulated: minutes against cores", xlabel="cores", ylabel="minutes")
     right.set(title="Simulated: MB/s of each core", xlabel="cores", ylim=(0, None))
-    right.legend(frameon=False, title="lines: ours, simulated\nx: Data-Juicer, published")
+    right.legend(
+        frameon=False, title="lines: ours, simulated, with links\ndots: and S3's requests\nx: Data-Juicer, published"
+    )
     figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None})
 
 
@@ -422,6 +471,7 @@ def main() -> int:
                 known |= shards_again(arguments.corpus, arguments.megabytes, factors, Path(folder), arguments.repeats)
         if not arguments.shards:
             known |= of_tasks(kept["roots"])
+        known |= {"process": handing.process(), "crowd": crowd_of(kept["runs"])}
         known = {name: known[name] for name in Costs.__dataclass_fields__}
         results = {"runs": kept["runs"], "costs": Costs(**known | {"shards": tuple(map(tuple, known["shards"]))})}
     else:

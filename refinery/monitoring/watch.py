@@ -160,6 +160,7 @@ class RunMonitor:
 
     def given_up(self, reason: str) -> None:
         """Record why the run ends, when its process cannot go on."""
+        self._end.set()  # what is written now is the last
         event(state.FAILED, f"run failed: {reason}", 40, error=reason)
         self._write(state.FAILED, reason)
 
