@@ -7,6 +7,7 @@ import os
 import shutil
 import stat
 import tempfile
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -20,6 +21,18 @@ def cache_root() -> Path:
     It belongs to this user, and nobody else can write to it.
     """
     return _usable(named_folder(), tempfile.gettempdir(), os.geteuid())
+
+
+def temporary_root(kind: str, within: str | None = None) -> Path:
+    """Folder of this user's files of a kind in the temporary folder, or in the cache where somebody else has that name.
+
+    within: in place of the temporary folder.
+    """
+    user = os.geteuid()
+    folder = Path(within or tempfile.gettempdir()) / f"refinery-{kind}-{user}"
+    with suppress(OSError):
+        folder.mkdir(mode=0o700, exist_ok=True)
+    return folder if is_private(folder, user) else cache_root() / kind
 
 
 def named_folder() -> Path | None:

@@ -10,13 +10,12 @@ import errno
 import fcntl
 import hashlib
 import os
-import stat
-import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+from refinery.common.cache_folder import temporary_root
 from refinery.errors import OutputError
 from refinery.storage.run_folder import hold, let_go
 
@@ -36,14 +35,10 @@ def locked(wanted: Mapping[str, bool]) -> Iterator[None]:
 
 def _folder() -> Path | None:
     """The folder of this user's locks, the same for all runs whatever TMPDIR is; None where it cannot be made."""
-    base = "/tmp" if os.access("/tmp", os.W_OK | os.X_OK) else tempfile.gettempdir()
-    folder = Path(base) / f"refinery-locks-{os.getuid()}"
-    try:
+    folder = temporary_root("locks", "/tmp" if os.access("/tmp", os.W_OK | os.X_OK) else None)
+    with suppress(OSError):
         folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.lstat()
-    except OSError:
-        return None
-    return folder if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() else None
+    return folder if folder.is_dir() else None
 
 
 @contextmanager

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import shutil
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from refinery.common.cache_folder import temporary_root
 from refinery.common.lazy_dataclass import dataclass
 from refinery.storage.holdings import OwnedObjects
 from refinery.storage.open import open_store
@@ -36,9 +35,8 @@ class Workplace:
         if not is_url(work_dir):
             return Workplace(RunDir(Path(work_dir)))
         url = work_dir.rstrip("/")
-        name = f"refinery-runs-{os.getuid() if hasattr(os, 'getuid') else 0}"
         digest = hashlib.sha256(url.encode()).hexdigest()[:16]
-        return Workplace(RunDir(Path(tempfile.gettempdir()) / name / digest), url)
+        return Workplace(RunDir(temporary_root("runs") / digest), url)
 
     @property
     def name(self) -> str:
@@ -64,7 +62,7 @@ class Workplace:
     @property
     def temporary(self) -> Path:
         """The parent folder of the temporary folders of runs on a cluster, on every machine."""
-        return Path(tempfile.gettempdir()) / "refinery" if self.url else self.run_dir.root / ".tmp"
+        return temporary_root("nodes") if self.url else self.run_dir.root / ".tmp"
 
     def tidy(self) -> None:
         """Remove the temporary folders that a run has noted; only for the run that holds the run folder."""

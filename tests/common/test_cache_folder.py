@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from refinery.common import cache_folder
-from refinery.common.cache_folder import cache_root, is_private, named_folder
+from refinery.common.cache_folder import cache_root, is_private, named_folder, temporary_root
+from refinery.results.locks import locked
+from refinery.storage.workplace import Workplace
 
 
 @pytest.fixture(autouse=True)
@@ -125,3 +127,23 @@ def test_a_full_disk_is_passed_by(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(os, "statvfs", full)
     assert cache_root() == tmp_path / "tmp" / f"refinery-{os.geteuid()}"
+
+
+def test_a_run_at_a_url_has_a_folder_of_this_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tables that the run leaves there are put at the URL."""
+    shared = tmp_path / "tmp" / f"refinery-runs-{os.geteuid()}"
+    assert Workplace.of("s3://a/b").run_dir.root.parent == shared and mode(shared) == 0o700
+    of_another_user(shared, monkeypatch)
+    assert Workplace.of("s3://a/b").run_dir.root.parent == cache_root() / "runs"
+    assert Workplace.of("s3://a/b").temporary == tmp_path / "tmp" / f"refinery-nodes-{os.geteuid()}"
+
+
+def test_locks_hold_where_somebody_else_has_the_name_of_their_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: path != "/tmp")
+    shared = tmp_path / "tmp" / f"refinery-locks-{os.geteuid()}"
+    of_another_user(shared, monkeypatch)
+    assert temporary_root("locks") == cache_root() / "locks"
+    with locked({"a": True}):
+        assert len(list((cache_root() / "locks").iterdir())) == 1
