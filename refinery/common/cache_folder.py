@@ -12,15 +12,16 @@ from functools import lru_cache
 from pathlib import Path
 
 VARIABLE = "REFINERY_CACHE_DIR"
+_NOWHERE = Path(os.devnull) / "refinery"
 _ROOM = 16_000_000  # free bytes that a folder must have: some kernels, and the stages of a recipe
 
 
 def cache_root() -> Path:
     """Folder of all rebuildable files: the named one, else one of this user in the temporary folder, else a new one.
 
-    It belongs to this user, and nobody else can write to it.
+    It belongs to this user, and nobody else can write to it. Where no folder can be written to, nothing is kept.
     """
-    return _usable(named_folder(), tempfile.gettempdir(), os.geteuid())
+    return _usable(named_folder(), os.geteuid())
 
 
 def temporary_root(kind: str, within: str | None = None) -> Path:
@@ -57,10 +58,17 @@ def is_private(folder: Path, user: int) -> bool:
 
 
 @lru_cache(maxsize=8)
-def _usable(named: Path | None, temporary: str, user: int) -> Path:
+def _usable(named: Path | None, user: int) -> Path:
     own = f"refinery-{user}"
-    places = [*([named, named / own] if named else []), Path(temporary) / own]
-    return next((place for place in places if _is_usable(place, user)), None) or _new()
+    places = (named, named / own) if named else ()
+    found = next((place for place in places if _is_usable(place, user)), None)
+    if found is not None:
+        return found
+    try:
+        place = Path(tempfile.gettempdir()) / own
+        return place if _is_usable(place, user) else _new()
+    except OSError:  # there is no folder for temporary files either
+        return _NOWHERE
 
 
 def _is_usable(folder: Path, user: int) -> bool:

@@ -14,6 +14,7 @@ from refinery.dedup.matchers import MATCHERS
 from refinery.errors import OperatorError
 from refinery.operators.headers import aliases, read_feature, read_operator
 from refinery.operators.home import shipped
+from refinery.operators.misplaced import problem_with
 from refinery.operators.model import KINDS, Feature, Function, Operator
 from refinery.operators.modules import forget_users
 from refinery.operators.reader_files import FOLDER, ReaderFile, read_reader
@@ -32,8 +33,8 @@ class Library:
         home = shipped()
         self._folders = [home / "sql", home / "udfs"]
         for folder in (Path(absolute(str(path))) for path in extra):
-            if not folder.is_dir():
-                raise OperatorError(f"{folder}: no such folder of operators")
+            if problem := problem_with(folder):
+                raise OperatorError(f"{folder}: {problem}")
             self._folders.append(folder)
 
     @cached_property

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from refinery.common import cache_folder
+from refinery.common.cache_files import read_cached, write_cached
 from refinery.common.cache_folder import cache_root, is_private, named_folder, temporary_root
 from refinery.results.locks import locked
 from refinery.storage.workplace import Workplace
@@ -147,3 +148,11 @@ def test_locks_hold_where_somebody_else_has_the_name_of_their_folder(
     assert temporary_root("locks") == cache_root() / "locks"
     with locked({"a": True}):
         assert len(list((cache_root() / "locks").iterdir())) == 1
+
+
+def test_without_any_folder_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "relative")
+    monkeypatch.setattr("tempfile.gettempdir", lambda: "/dev/null/no")
+    found = cache_root()
+    write_cached(found / "stages" / "x", b"content", 10)
+    assert not found.exists() and read_cached(found / "stages" / "x") is None
