@@ -66,7 +66,7 @@ def _is_of_user(spec: ModuleSpec) -> bool:
 def find_sources() -> None:
     """Have the modules found that operators import, before other finders."""
     if _Finder not in sys.meta_path:
-        sys.meta_path.insert(0, _Finder)  # type: ignore[arg-type]
+        sys.meta_path.insert(0, _Finder)
 
 
 def forget_modules() -> None:

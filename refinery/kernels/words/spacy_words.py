@@ -76,7 +76,8 @@ def pipeline(code: str) -> Any:
 
         nlp = spacy.blank(code)
         if code == CHINESE:
-            nlp.tokenizer.segmenter, nlp.tokenizer.jieba_seg = "jieba", _jieba()
+            tokenizer: Any = nlp.tokenizer
+            tokenizer.segmenter, tokenizer.jieba_seg = "jieba", _jieba()
         nlp.add_pipe("sentencizer")
         nlp.max_length = 1 << 30
         known[code] = nlp
