@@ -300,3 +300,28 @@ def test_parts_of_headers_are_literals() -> None:
 def test_folders_of_operators_are_those_of_the_page() -> None:
     [block] = blocks_with("extending", "my_operators/\n")
     assert set(re.findall(r"^ +(\w+)/", block.text, re.MULTILINE)) == {*KINDS, "features", "matchers", FOLDER}
+
+
+# What the README shows of a run
+
+
+def test_the_readme_shows_the_tables_of_the_demo(base: Path) -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    shown = [line.strip("| ").split(" | ") for line in re.findall(r"^\| \d+ \| \d+ \|.*$", text, re.MULTILINE)]
+    steps = re.findall(r"^     +(\d+)  (\w+) +(\d+)  +([\d ]*\d) +\d\.\d\d$", text, re.MULTILINE)
+    assert len(shown) == 3 and len(steps) == 6
+    with closing(duckdb.connect(str(base / "outputs" / "web_sample" / "refinery.duckdb"), read_only=True)) as con:
+        for row, step, operator, reason, value, bound in shown:
+            found = con.execute("SELECT step, operator, reason, value, bound FROM ledger WHERE _row = ?", [int(row)])
+            *names, measured, limit = found.fetchall()[0]
+            assert names == [int(step), operator, reason]
+            assert (round(measured, 3), round(limit, 3)) == (float(value), float(bound))
+        for step, operator, rows_in, others in steps:
+            [(name, *numbers)] = con.execute(
+                "SELECT operator, rows_in, nullif(removed, 0), nullif(changed, 0), rows_out FROM steps WHERE step = ?",
+                [int(step)],
+            ).fetchall()
+            assert (name, numbers[0]) == (operator, int(rows_in))
+            assert [number for number in numbers[1:] if number] == list(map(int, others.split()))
+        counts = con.execute("SELECT rows_read, rows_kept, rows_removed, rows_quarantined FROM runs").fetchall()[0]
+    assert "{} rows read = {} kept + {} removed + {} quarantined".format(*counts) in text
