@@ -106,13 +106,14 @@ def _sources(recipe: Recipe, library: Library) -> tuple[list[Source], Found]:
     """The files of every input that is found, and the problems of the others."""
     sources: list[Source] = []
     found: Found = []
+    texts = text_fields(recipe)
     for dataset, item in enumerate(recipe.inputs):
         try:
             of_input, _ = find([item], recipe.suffixes, recipe.path, library.readers.values())
         except DataError as error:
             found.append((error, recipe.places.get("dataset_path", "")))
             continue
-        sources += [replace(source, dataset=dataset, texts=text_fields(recipe)) for source in of_input]
+        sources += [replace(source, dataset=dataset, texts=texts) for source in of_input]
     return sources, found
 
 

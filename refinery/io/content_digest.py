@@ -20,7 +20,10 @@ from refinery.io.open import open_source
 from refinery.io.readers.registry import reader_of
 from refinery.storage.file_digests import can_be_trusted, file_digest
 from refinery.storage.object_versions import changed_at
-from refinery.storage.urls import is_url
+from refinery.storage.urls import is_url, real_places
+
+# Bytes that are read at a time of files that are read together.
+_ROOM = 256 << 10
 
 
 def content_of(shard: Shard) -> str:
@@ -82,13 +85,14 @@ def stamp_of(shard: Shard) -> tuple[str, int]:
     if shard.source.table is not None:
         return "", 0
     found: list[tuple[Any, ...]] = []
+    real = real_places()
     for source in shard.sources:
         if is_url(source.path):
             found.append((source.path, source.size, changed_at(source.version), 0, source.version, 0))
             continue
         stat = os.stat(source.path)
         times = (stat.st_mtime_ns, stat.st_ctime_ns)
-        found.append((os.path.realpath(source.path), stat.st_size, *times, stat.st_ino, stat.st_dev))
+        found.append((real(source.path), stat.st_size, *times, stat.st_ino, stat.st_dev))
     text = json.dumps([found, shard.start, shard.end, len(shard.sources)])
     changed = max(max(times[2], times[3]) for times in found)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest(), changed
@@ -141,12 +145,12 @@ def _of_range(path: str, start: int, end: int) -> str:
 
 def _together(sources: Sequence[Source]) -> str:
     """Digest of several whole files in their order."""
-    whole = hashlib.blake2b(digest_size=16)
+    whole, room = hashlib.blake2b(digest_size=16), bytearray(_ROOM)
     for source in sources:
         if is_url(source.path):
             whole.update(f"{_of_object(source)}\n".encode())
             continue
-        digest = kernels.core.digest.digest_of_file(source.path)
+        digest = kernels.core.digest.digest_of_file(source.path, room=room)
         whole.update(f"{digest.size} {digest.hexdigest()}\n".encode())
     return whole.hexdigest()
 

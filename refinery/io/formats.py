@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -22,18 +23,24 @@ _HEAD = 1 << 20
 _PIECE = 1 << 14
 
 
-def split_suffix(path: Path) -> tuple[str, str | None]:
+def split_suffix(path: str | Path) -> tuple[str, str | None]:
     """The format's suffix and the compression by a file's name: ('.jsonl', 'gzip') of `a.jsonl.gz`."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
+    suffixes = [suffix.lower() for suffix in _suffixes(path)]
     if suffixes and suffixes[-1] in COMPRESSIONS:
         return (suffixes[-2] if len(suffixes) > 1 else ""), COMPRESSIONS[suffixes[-1]]
     return (suffixes[-1] if suffixes else ""), None
 
 
-def full_suffix(path: Path) -> str:
+def full_suffix(path: str | Path) -> str:
     """The suffix as recipes and `suffix_filter` name it: lower case, '.jsonl.gz' for a compressed file."""
     suffix, compression = split_suffix(path)
-    return suffix if compression is None else suffix + path.suffixes[-1].lower()
+    return suffix if compression is None else suffix + _suffixes(path)[-1].lower()
+
+
+def _suffixes(path: str | Path) -> list[str]:
+    """The suffixes of a name, as `Path.suffixes` has them; a Path for each of many files takes longer than to open it."""
+    name = os.path.basename(os.fspath(path))
+    return [] if name.endswith(".") else [f".{suffix}" for suffix in name.lstrip(".").split(".")[1:]]
 
 
 def magic(head: bytes) -> str | None:

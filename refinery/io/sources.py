@@ -159,9 +159,8 @@ class _Order:
         others: list[str] = []
         base, pattern = base_of(place, folder), "" if folder else place
         for path in paths:
-            name = Path(path)
-            suffix = full_suffix(name)
-            kind = self.forced or self.formats.of_file(name)
+            suffix = full_suffix(path)
+            kind = self.forced or self.formats.of_file(path)
             if is_never_data(below(base, path), pattern):
                 skipped["hidden, a marker or a README"] += 1
             elif kind is None or (self.wanted and suffix not in self.wanted):
@@ -199,27 +198,29 @@ class _Order:
     def _source(self, path: str, kind: str, file: Any) -> Source | None:
         """The source; None, with a note, for an empty file that is no table. file: facts of the file, see `_File`."""
         try:
-            reader, suffix = self.formats[kind], full_suffix(Path(path))
-            known = {"version": file.version, "reader": reader.code()}
-            source = Source(path, kind, None, suffix, file.size, self.dataset, **known)
-            if source.size == 0 and not reader.one_sample:
+            reader, suffix, size, compression = self.formats[kind], full_suffix(path), file.size, None
+            if size == 0 and not reader.one_sample:
                 self.notes.append(f"{path}: empty")
-                return None if reader.by_rows else source
-            if reader.opaque:
-                return source
-            head = file.head()
-            source = replace(source, compression=magic(head))
-            if reader.foreign and (found := foreign(head)):
-                raise DataError(f"{path}: holds {found}, not {kind}. {_FOREIGN_CURES.get(found, 'Unpack it first')}")
-            named = split_suffix(Path(path))[1]
-            if named and source.compression is None:
-                cure = f"Drop {Path(path).suffix!r} from its name"
-                raise DataError(f"{path}: the name says {named}, but it holds no {named} data. {cure}")
-            if reader.shaped:
-                source = replace(source, format=file.shape(source.compression, ".jsonl" in source.suffix))
-            return source
+                if reader.by_rows:
+                    return None
+            elif not reader.opaque:
+                head = file.head()
+                compression = magic(head)
+                self._require_fit(path, kind, head, compression)
+                kind = file.shape(compression, ".jsonl" in suffix) if reader.shaped else kind
+            known = {"version": file.version, "reader": reader.code()}
+            return Source(path, kind, compression, suffix, size, self.dataset, **known)
         except OSError as error:
             raise DataError(f"{path}: {error.strerror or error}") from error
+
+    def _require_fit(self, path: str, kind: str, head: bytes, compression: str | None) -> None:
+        """Check that a file's first bytes are those of its format and of the compression in its name. Raises DataError."""
+        if self.formats[kind].foreign and (found := foreign(head)):
+            raise DataError(f"{path}: holds {found}, not {kind}. {_FOREIGN_CURES.get(found, 'Unpack it first')}")
+        named = split_suffix(path)[1]
+        if named and compression is None:
+            cure = f"Drop {Path(path).suffix!r} from its name"
+            raise DataError(f"{path}: the name says {named}, but it holds no {named} data. {cure}")
 
 
 class _File:

@@ -165,7 +165,8 @@ def prepare(
         if dataset is None
         else ([_in_memory(dataset)], [])
     )
-    sources = [replace(source, texts=text_fields(recipe)) for source in sources]
+    texts = text_fields(recipe)
+    sources = [replace(source, texts=texts) if texts else source for source in sources]
     found = stamps(sources)
     lines = carrier(sources) == "lines"
     workers = max(1, min(recipe.np, cores()))

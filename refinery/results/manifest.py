@@ -102,7 +102,17 @@ def write(db: Database, run_dir: RunDir, manifest: dict[str, Any], recipe_text: 
     db.con.execute(f"CREATE OR REPLACE TABLE runs AS SELECT {columns}", list(row.values())).fetchall()
     publish(run_dir.recipe, recipe_text)
     publish(run_dir.plan, json.dumps(plan, ensure_ascii=False, indent=2))
-    publish(run_dir.manifest, json.dumps(manifest, ensure_ascii=False, indent=2))
+    publish(run_dir.manifest, written(manifest))
+
+
+def written(manifest: dict[str, Any]) -> str:
+    """The manifest as JSON, each of its inputs and outputs on a line: a run may have a hundred thousand of them."""
+    lists = {name: value for name, value in manifest.items() if name in ("inputs", "outputs") and value}
+    text = json.dumps(manifest | dict.fromkeys(lists, []), ensure_ascii=False, indent=2)
+    for name, items in lists.items():
+        lines = ",\n".join(f"    {json.dumps(item, ensure_ascii=False)}" for item in items)
+        text = text.replace(f'\n  "{name}": []', f'\n  "{name}": [\n{lines}\n  ]', 1)
+    return text
 
 
 def publish(path: Path, text: str, unfinished: Path | None = None) -> None:

@@ -20,7 +20,7 @@ from refinery.results import targets
 from refinery.results.delivery import why_not
 from refinery.results.owned_files import OwnedFiles
 from refinery.storage.run_folder import RunDir
-from refinery.storage.urls import is_stdout, is_url, real_place
+from refinery.storage.urls import is_stdout, is_url, real_place, real_places
 from refinery.storage.workplace import Workplace
 
 # Further characters in a file's name while it is written.
@@ -143,26 +143,41 @@ def _require_names(path: str, room: int = 0) -> None:
 def keep_inputs(recipe: Recipe, sources: Sequence[Source]) -> None:
     """Check that a run does not overwrite its input, nor read outputs of an earlier run. Raises OutputError."""
     paths = [source.path for source in sources if source.table is None]
-    read = {path: real_place(path) for path in paths}
-    for path, place in read.items():
-        if cure := _written(recipe, place):
+    if not paths:
+        return
+    written, real = WrittenPlaces(recipe), real_places()
+    for path in paths:
+        if cure := written.cure(real(path)):
             raise OutputError(f"{path}: cannot be written: it is also read. {cure}")
 
 
-def _written(recipe: Recipe, place: str) -> str | None:
-    """Advice that keeps the run from writing to a place; None if the run does not write there."""
-    path = recipe.export_path
-    if is_stdout(path):
-        path = Workplace.of(recipe.work_dir).file_of_export(path)
-    if recipe.exports and (place in {real_place(path), real_place(stats_path(path))} or _is_piece(recipe, place)):
-        return "Choose another export_path"
-    if any(_is_below(place, str(step.params["index"])) for step in recipe.steps if step.params.get("index")):
-        return "Choose another folder for index"
-    if recipe.stat_summary.export and _is_below(place, recipe.stat_summary.export):
-        return "Choose another folder for stat_summary.export"
-    if not is_url(recipe.work_dir) and place in map(real_place, map(str, _traces(recipe.work_dir))):
-        return "Choose another work_dir"
-    return None
+class WrittenPlaces:
+    """The files and folders that a run writes to; each is looked up once, however many inputs are compared with them."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        path, kind = recipe.export_path, recipe.export_format
+        if is_stdout(path):
+            path = Workplace.of(recipe.work_dir).file_of_export(path)
+        self._exports = {real_place(path), real_place(stats_path(path))} if recipe.exports else set()
+        self._pieces, self._parts = None, ""
+        if recipe.exports:
+            self._parts = _folder(recipe.export_path) if on_cluster(recipe.executor_type) else ""
+            self._pieces = _pieces(recipe.export_path, kind) if recipe.export_shard_size else None
+        self._indexes = [_folder(str(step.params["index"])) for step in recipe.steps if step.params.get("index")]
+        self._summary = _folder(recipe.stat_summary.export) if recipe.stat_summary.export else ""
+        local = not is_url(recipe.work_dir)
+        self._traces = {real_place(str(path)) for path in _traces(recipe.work_dir)} if local else set()
+
+    def cure(self, place: str) -> str | None:
+        """Advice that keeps the run from writing to a place; None if the run does not write there."""
+        piece = self._pieces is not None and self._pieces.fullmatch(place) is not None
+        if place in self._exports or piece or (self._parts and place.startswith(self._parts)):
+            return "Choose another export_path"
+        if any(place.startswith(folder) for folder in self._indexes):
+            return "Choose another folder for index"
+        if self._summary and place.startswith(self._summary):
+            return "Choose another folder for stat_summary.export"
+        return "Choose another work_dir" if place in self._traces else None
 
 
 def _traces(work_dir: str) -> list[Path]:
@@ -172,15 +187,12 @@ def _traces(work_dir: str) -> list[Path]:
         return []
 
 
-def _is_piece(recipe: Recipe, place: str) -> bool:
-    """Return whether a place is one of several files of the export."""
-    path, kind = recipe.export_path, recipe.export_format
-    if on_cluster(recipe.executor_type) and _is_below(place, path):
-        return True
+def _pieces(path: str, kind: str) -> re.Pattern[str]:
+    """The places of an export of several files."""
     stem = path[: -len(kind) - 1] if path.lower().endswith(f".{kind}") else os.path.splitext(path)[0]
-    pattern = re.escape(real_place(stem)) + r"-\d+-of-\d+\." + re.escape(kind)
-    return bool(recipe.export_shard_size) and re.fullmatch(pattern, place) is not None
+    return re.compile(re.escape(real_place(stem)) + r"-\d+-of-\d+\." + re.escape(kind))
 
 
-def _is_below(place: str, folder: str) -> bool:
-    return place.startswith(real_place(folder).rstrip("/") + "/")
+def _folder(path: str) -> str:
+    """The beginning of places below a folder."""
+    return real_place(path).rstrip("/") + "/"

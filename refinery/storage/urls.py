@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 
 _STANDARD_OUTPUT = ("-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
 
@@ -20,6 +21,21 @@ def scheme_of(place: str) -> str:
 def real_place(place: str) -> str:
     """The real path, or the URL, which identifies a file or folder."""
     return place if is_url(place) else os.path.realpath(os.path.expanduser(place))
+
+
+def real_places() -> Callable[[str], str]:
+    """A function like `real_place` for many files: what the name of a folder stands for is looked up once."""
+    folders: dict[str, str] = {}
+
+    def real(place: str) -> str:
+        folder, name = os.path.split(place)
+        if is_url(place) or name in ("", ".", "..") or place.startswith("~") or os.path.islink(place):
+            return real_place(place)
+        if folder not in folders:
+            folders[folder] = os.path.realpath(folder or ".")
+        return os.path.join(folders[folder], name)
+
+    return real
 
 
 def is_stdout(place: str) -> bool:

@@ -80,7 +80,7 @@ class Formats:
         found = self._in_recipes.get(form) or self._named.get(form.partition(".")[0])
         return found.name if found is not None else form
 
-    def of_file(self, path: Path) -> str | None:
+    def of_file(self, path: str | Path) -> str | None:
         """The format by a file's name, or None."""
         suffix, compression = split_suffix(path)
         found = self._by_suffix.get(suffix)

@@ -95,10 +95,10 @@ class Digest:
         return f"{int(out[0]):016x}{int(out[1]):016x}"
 
 
-def digest_of_stream(stream: Any, into: Digest | None = None) -> Digest:
-    """Absorb the bytes that `readinto` gives until it gives none."""
-    digest, buffer = into or Digest(), bytearray(_READ)
-    view = memoryview(buffer)
+def digest_of_stream(stream: Any, into: Digest | None = None, room: bytearray | None = None) -> Digest:
+    """Absorb the bytes that `readinto` gives until it gives none. room: for these bytes, where many files share it."""
+    digest = into or Digest()
+    view = memoryview(bytearray(_READ) if room is None else room)
     while count := stream.readinto(view):
         digest.update(view[:count])
     return digest
@@ -110,11 +110,11 @@ def size_and_digest(path: Path) -> tuple[int, str]:
     return digest.size, digest.hexdigest()
 
 
-def digest_of_file(path: str | Path, start: int = 0, end: int = -1) -> Digest:
+def digest_of_file(path: str | Path, start: int = 0, end: int = -1, room: bytearray | None = None) -> Digest:
     """Digest of bytes [start, end) of a file, or fewer where it is shorter; end -1: the file's end. Raises OSError."""
     with open(path, "rb", buffering=0) as file:
         file.seek(start)
-        return digest_of_stream(file if end < 0 else _Some(file, end - start))
+        return digest_of_stream(file if end < 0 else _Some(file, end - start), room=room)
 
 
 class _Some:
