@@ -71,8 +71,8 @@ def find_sources() -> None:
 
 def forget_modules() -> None:
     """Unload the modules of users that operators have imported."""
-    for name in _imported:
-        sys.modules.pop(name, None)
+    for name in list(_imported):  # another thread may import something
+        _unload(name)
     _imported.clear()
     importlib.invalidate_caches()
 
@@ -81,5 +81,13 @@ def forget_changed(modules: Iterable[tuple[str, Path]]) -> None:
     """Unload modules that the program itself has imported, and whose files have changed since it imported refinery."""
     for name, file in modules:
         if name in sys.modules and name not in _imported and os.stat(file).st_ctime >= IMPORTED:
-            del sys.modules[name]
+            _unload(name)
             _imported.add(name)
+
+
+def _unload(name: str) -> None:
+    """Have a module imported again, also where its package stays: `from package import module` looks there first."""
+    module, (package, _, last) = sys.modules.pop(name, None), name.rpartition(".")
+    above = vars(sys.modules[package]) if package in sys.modules else {}
+    if module is not None and above.get(last) is module:
+        del above[last]

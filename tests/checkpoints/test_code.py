@@ -345,6 +345,20 @@ def test_a_module_that_the_program_has_imported_itself(tmp_path: Path, monkeypat
     assert ends(tmp_path) == ({"two"}, {0})
 
 
+def test_a_member_of_a_package_that_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program has imported the package, whose own file does not change."""
+    monkeypatch.syspath_prepend(str(tmp_path / "ops" / "mappers"))
+    folder_of(tmp_path, "from package_of_test import inner\nreturn f'{text} {inner.ending()}'")
+    folder = tmp_path / "ops" / "mappers" / "package_of_test"
+    put(folder / "inner.py", HELPER.format("one"))
+    put(folder / "__init__.py", "")
+    importlib.import_module("package_of_test.inner")
+    put(folder / "inner.py", HELPER.format("two"))
+    changed = (folder / "inner.py").stat().st_ctime
+    monkeypatch.setattr("refinery.operators.source_modules.IMPORTED", changed)
+    assert ends(tmp_path) == ({"two"}, {0})
+
+
 @pytest.mark.parametrize("declared", sampled([False, True]))
 def test_data_that_an_import_reads(tmp_path: Path, declared: bool) -> None:
     """Beside the operator, or declared: it changes between two runs of one process."""
