@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from refinery.common.lazy import exp
 from refinery.compiler.templates import lit
 from refinery.operators.bounds import FilterBound, KeptRange
@@ -35,6 +37,17 @@ def in_range(column: str, kept: KeptRange) -> str:
         parts.append(f"{column} {'<=' if kept.high.closed else '<'} {lit(kept.high.value)}")
     inside = " AND ".join(parts) or "TRUE"
     return f"NOT ({inside})" if kept.reversed else inside
+
+
+def kept_if(alive: str, conditions: Sequence[str], guarded: bool) -> str:
+    """SQL for "the filter keeps the sample". guarded: a condition is computed for live samples only.
+
+    AND evaluates both sides; only CASE keeps a predicate off samples that are removed.
+    """
+    condition = conditions[0] if len(conditions) == 1 else " AND ".join(f"({c})" for c in conditions)
+    if guarded:
+        return f"coalesce(CASE WHEN {alive} THEN {condition} END, FALSE)"
+    return f"{alive} AND coalesce({condition}, FALSE)"
 
 
 def misses(column: str, kept: KeptRange) -> list[tuple[str, str, FilterBound | None]]:

@@ -13,7 +13,7 @@ from typing import Any
 from refinery.common.fields import keys_of
 from refinery.common.lazy import exp
 from refinery.compiler.batch_reads import BatchRead, BatchReads
-from refinery.compiler.bounds import in_range, order_terms
+from refinery.compiler.bounds import in_range, kept_if, order_terms
 from refinery.compiler.column_names import ColumnNames, Keys, called, column, stem
 from refinery.compiler.deduplicators import MATCH_KEY
 from refinery.compiler.feature_users import FeatureUse, feature_users
@@ -21,9 +21,10 @@ from refinery.compiler.field_values import FieldValues
 from refinery.compiler.layers import Layers
 from refinery.compiler.mistakes import each_of, sentences
 from refinery.compiler.model import ALONE, Chain, CompileContext, OrderTerm, Schema, Stat, TextChange
-from refinery.compiler.stat_groups import GroupReads, key_columns
+from refinery.compiler.stat_groups import GroupReads, define_keys
 from refinery.compiler.template_faults import blaming, parsed, rendered, select_of
 from refinery.compiler.templates import asks_for, ident, lit
+from refinery.compiler.terms import predicate_of
 from refinery.compiler.user_names import (
     json_of_numbers,
     own_expression,
@@ -75,6 +76,7 @@ class _Compiler:
         self.reads = BatchReads(schema, text_key)
         self.users: Mapping[FeatureUse, int] = {}
         self.within: dict[str, list[str]] = {}  # column of a feature -> columns of features that it is made of
+        self.shown: dict[str, str] = {}  # column that may be NULL -> the user's name of it
         self.chars: dict[str, str] = {}  # text -> column with its length
         self.current = 0  # the step that is compiled
         self.lost = schema.lost.copy()
@@ -108,9 +110,7 @@ class _Compiler:
                 self.lost.add(step.index, self.library.operators[step.name].stats_of(step.params))
         if problems:
             raise RecipeError(problems)
-        for stat in self.around.stats if self.around.carry_all else ():
-            self._stat(stat.column)
-        for stat in self.around.shown:
+        for stat in (*(self.around.stats if self.around.carry_all else ()), *self.around.shown):
             self._stat(stat.column)
         self.chain.shown = self.around.shown
         self.chain.stats.sort(key=lambda stat: stat.step)  # tables list statistics in the recipe's order
@@ -138,18 +138,13 @@ class _Compiler:
         summary = self.around.summary
         if summary is None or not self.around.first:
             return []
-        own = self._own(self.text_key)
-        problems: list[Problem] = []
-        for place, columns in key_columns(
-            summary, GroupReads(self.schema, self._from_line, self._input, own, self.fields.is_json)
-        ):
-            try:
-                for name, sql, note in columns:
-                    self.chain.layers.add(name, self._parsed(sql), 0, note, "key")
-                    self.chain.keys.append(name)
-            except ValueError as error:
-                by = "" if place.startswith("--") else "stat_summary: "
-                problems += [Problem(place, f"{by}{sentence}") for sentence in sentences(error)]
+        reader = GroupReads(self.schema, self._from_line, self._input, self._own(self.text_key), self.fields.is_json)
+
+        def define(name: str, sql: str, note: str) -> None:
+            self.chain.layers.add(name, self._parsed(sql), 0, note, "key")
+            self.chain.keys.append(name)
+
+        problems = define_keys(summary, reader, define)
         self.chain.functions |= {"url_parts"} if {"_key_fqdn", "_key_suffix"} & {*self.chain.keys} else set()
         return problems
 
@@ -287,8 +282,7 @@ class _Compiler:
     def _own_sql(self, step: Any, operator: Operator, keys: Keys) -> dict[str, str]:
         """Parameters that are a person's SQL, with the columns of the chain in place of the person's names."""
         own = self._own(keys)
-        given = {name: step.params.get(name) for name, param in operator.params.items() if param.type == "sql"}
-        given = {name: sql for name, sql in given.items() if sql is not None}
+        given = operator.sql_of(step.params)
         return dict(zip(given, list(each_of([partial(own, sql) for sql in given.values()])), strict=True))
 
     def _write(self, step: Any, operator: Operator, select: dict[str, exp.Expr], note: str) -> None:
@@ -338,20 +332,29 @@ class _Compiler:
         bounded = {name: ends for name, ends in operator.bounds.items() if name in columns}
         conditions = [in_range(ident(columns[name]), kept_range(step.params, *ends)) for name, ends in bounded.items()]
         if "keep" in select:
-            keep = resolve(select["keep"], lambda n: column(columns.get(n, n)), ())
-            conditions.append(keep.unnest().sql("duckdb"))
+            conditions.append(self._predicate(step, operator, select["keep"], columns))
             self.chain.conditions.add(step.index)
         if not conditions:
             raise ValueError("a filter must select `AS keep`, or its header must name bounds")
-        condition = conditions[0] if len(conditions) == 1 else " AND ".join(f"({c})" for c in conditions)
-        kept = f"{self.alive} AND coalesce({condition}, FALSE)"
-        if "keep" in select:  # AND evaluates both sides; only CASE keeps a predicate off rows that are removed
-            kept = f"coalesce(CASE WHEN {self.alive} THEN {condition} END, FALSE)"
+        kept = kept_if(self.alive, conditions, guarded="keep" in select)
         if self.around.probe:
             name = self._define(step, self.names.fixed("pass", step.index), kept, "what it would keep", "pass")
             self.chain.passes[step.index] = name
             kept = f"{self.alive} AND {name} IS NOT NULL"
         self._end_filter(step, kept)
+
+    def _predicate(self, step: Any, operator: Operator, keep: exp.Expr, columns: Mapping[str, str]) -> str:
+        """The condition of a predicate; the term that a sample breaks is a column, unless stored statistics have it."""
+        tree = resolve(keep, lambda name: column(columns.get(name, name)), ()).unnest()
+        stored = {"_row", *(stat.column for stat in (*self.around.stats, *self.chain.stats))}
+        names = self.shown | {name: own for own, name in columns.items()}
+        predicate = predicate_of(tree, operator.sql_of(step.params), names, stored, self.chain.functions)
+        self.chain.predicates[step.index] = predicate
+        if self.around.probe or not predicate.has_column:
+            return tree.sql("duckdb")
+        name, sql = self.names.fixed("term", step.index), f"CASE WHEN {self.alive} THEN {predicate.failed()} END"
+        self.chain.terms[step.index] = self._define(step, name, sql, "the term that is not true", "inner")
+        return f"{name} IS NULL"
 
     def _measure(self, step: Any, operator: Operator, select: dict[str, exp.Expr], note: str) -> dict[str, str]:
         """Define the statistics of a step; return their columns by name."""
@@ -435,9 +438,7 @@ class _Compiler:
             self._uses(inner, step)
 
     def _suffix(self, operator: Operator) -> str:
-        if not asks_for(operator.sql, "suffix"):
-            return "_suffix"
-        return self._from_source("_file_suffix", self.reads.suffix())
+        return self._from_source("_file_suffix", self.reads.suffix()) if asks_for(operator.sql, "suffix") else "_suffix"
 
     def _known(self) -> list[str]:
         return [*self.latest, *self.numbered, "text", *self.schema.columns, "_row"]
@@ -450,21 +451,25 @@ class _Compiler:
         if name in self.chain.layers and not user_sql:
             return column(name)
         if name in self.latest or name in self.numbered:
-            return column(self._stat(self.latest.get(name) or self.numbered[name]))
+            return self._nullable(self._stat(self.latest.get(name) or self.numbered[name]), name)
         if name in ("text", keys[-1]) and (len(keys) == 1 or name == "text") and name not in self._shadowing(keys):
             return column(self.version[keys][0])
         if (name,) in self.values:
-            return column(self.values[(name,)])
+            return self._nullable(self.values[(name,)], name)
         if (name,) in self.version and (name,) not in self.chain.written:
             return column(self.version[(name,)][0])
         if name == "_row":
             return column(self._from_source("_row", BatchRead(self.reads.give_fixed("row"))))
         if name in self.schema.columns or (not user_sql and self.schema.lines):
-            return column(self._input(name))
+            return self._nullable(self._input(name), name)
         if not user_sql:
             return column(name)  # an alias of the operator's own body
         kind = "NULL" if self.schema.unknown else self.lost.type_of(name, self.current)
         return None if kind is None else parse(f"CAST(NULL AS {kind})" if kind != "NULL" else kind)
+
+    def _nullable(self, name: str, shown: str) -> exp.Expr:
+        self.shown[name] = shown
+        return column(name)
 
     def _stat(self, name: str) -> str:
         """The column of a statistic; the batch carries a statistic of an earlier stage."""

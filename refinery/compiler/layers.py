@@ -7,6 +7,7 @@ from functools import cached_property
 
 from refinery.common.lazy import exp
 from refinery.common.lazy_dataclass import dataclass
+from refinery.compiler.column_names import LIGHT
 from refinery.compiler.templates import ident
 from refinery.recipe.sql import parse
 
@@ -35,8 +36,9 @@ class Definition:
 class Layers:
     """Collects definitions and prints them as common table expressions.
 
-    A definition goes to the first layer above all columns that it names. DuckDB computes a column of a layer once for
-    all layers above it; so steps share features.
+    A definition goes to the first layer above all columns that it names that no other step computes anything in: DuckDB's
+    profile has one time for each layer, which is then that of a step. DuckDB computes a column of a layer once for all
+    layers above it; so steps share features.
     """
 
     def __init__(self, available: Iterable[str], layers: Iterable[Sequence[Definition]] = ()) -> None:
@@ -60,11 +62,18 @@ class Layers:
             raise ValueError(f"two columns are named {name!r}")
         used = {column.parts[0].name for column in expression.find_all(exp.Column)}
         level = 1 + max((self._level[other] for other in used if other in self._level), default=0)
+        while kind not in LIGHT and self._has_others(level, step):
+            level += 1
         while len(self._layers) < level:
             self._layers.append([])
         self._layers[level - 1].append(Definition(name, expression.sql("duckdb"), step, note, kind))
         self._level[name] = level
         return name
+
+    def _has_others(self, level: int, step: int) -> bool:
+        """Return whether a layer has a column of another step that takes time."""
+        there = self._layers[level - 1] if level <= len(self._layers) else ()
+        return any(definition.step != step and definition.kind not in LIGHT for definition in there)
 
     @property
     def available(self) -> list[str]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os.path
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from refinery.compiler.bounds import misses
 from refinery.compiler.model import Chain, Stat
 from refinery.compiler.templates import ident, lit
+from refinery.compiler.terms import compared, reason
 from refinery.operators.bounds import FilterBound
 from refinery.recipe.values import describe_value
 
@@ -23,24 +25,69 @@ LEDGER_COLUMNS = {
 }
 
 
+# A column of the ledger that depends on the reason, and the SQL of its value.
+Cells = dict[str, str]
+
+
 def ledger_columns(chain: Chain, steps: Sequence[Any]) -> dict[str, dict[int, str]]:
     """SQL for each ledger column and each step that may remove rows, over the statistics of one row."""
     removing = [step for step in steps if step.index in chain.alive]
     emptying = {change.step for change in chain.changes}  # a mapper removes a sample whose text it leaves empty
-    stats = {step.index: [stat for stat in chain.stats if stat.step == step.index] for step in removing}
     cases: dict[str, dict[int, str]] = {name: {} for name in LEDGER_COLUMNS}
     for step in removing:
-        own = stats[step.index]
         cases["operator"][step.index] = lit(step.name)
         cases["where"][step.index] = lit(step.where)
         if step.title is not None:
             cases["title"][step.index] = lit(step.title)
         plain = "nothing is left of the text" if step.index in emptying else _plain_reason(step)
-        cases["reason"][step.index] = _first(own, step.params, _reason, lit(plain))
-        cases["statistic"][step.index] = _first(own, step.params, lambda s, e, b: lit(s.column), "NULL")
-        cases["value"][step.index] = _first(own, step.params, lambda s, e, b: _number(s), "NULL")
-        cases["bound"][step.index] = _first(own, step.params, lambda s, e, b: _value(b), "NULL")
+        reasons = [*_of_predicate(chain, step, of_own=True), *_of_bounds(chain, step)]
+        reasons += _of_predicate(chain, step, of_own=False)
+        for name in ("reason", "statistic", "value", "bound"):
+            cells = [(test, cells.get(name, "NULL")) for test, cells in reasons]
+            cases[name][step.index] = _case(cells, lit(plain) if name == "reason" else "NULL")
     return cases
+
+
+def _case(cells: list[tuple[str, str]], otherwise: str) -> str:
+    """A CASE over tests in order, without the last ones that give what no test gives."""
+    while cells and cells[-1][1] == otherwise:
+        cells = cells[:-1]
+    whens = " ".join(f"WHEN {test} THEN {cell}" for test, cell in cells)
+    return f"CASE {whens} ELSE {otherwise} END" if cells else otherwise
+
+
+def _of_bounds(chain: Chain, step: Any) -> Iterator[tuple[str, Cells]]:
+    """Tests for the bounds that a statistic of the step breaks, in order, each with the ledger's cells."""
+    for stat in chain.stats:
+        kept = stat.range_by(step.params)
+        if stat.step != step.index or not (kept.ends or kept.reversed):
+            continue
+        name = {"statistic": lit(stat.column)}
+        for test, end, bound in misses(ident(stat.column), kept):
+            yield test, {**name, "reason": _reason(stat, end, bound), "value": _number(stat), "bound": _value(bound)}
+        yield f"{ident(stat.column)} IS NULL", {**name, "reason": lit(f"{stat.column} is NULL")}
+
+
+def _of_predicate(chain: Chain, step: Any, of_own: bool) -> Iterator[tuple[str, Cells]]:
+    """Tests for the term that is not true, each with the ledger's cells.
+
+    of_own: only of a predicate that can be computed from the step's own statistics, or only of other ones.
+    """
+    predicate, stored = chain.predicates.get(step.index), chain.terms.get(step.index)
+    own = {stat.column for stat in chain.stats if stat.step == step.index}
+    if predicate is None or of_own != predicate.names_any(own):
+        return
+    if stored is None and not predicate.stored:
+        return
+    stats = {ident(stat.column): stat for stat in chain.stats}
+    for test, term, null in predicate.tests(stored):
+        column, kind, constants = compared(term)
+        cells = {"reason": reason(predicate.parameter, term, null, stats)}
+        if column in stats:
+            cells["statistic"] = lit(stats[column].column)
+            if kind == "than" and not null:
+                cells |= {"value": _number(stats[column]), "bound": f"TRY_CAST({constants[0].sql('duckdb')} AS DOUBLE)"}
+        yield test, cells
 
 
 def case_of_step(found: Mapping[int, str], kind: str) -> str:
@@ -61,7 +108,10 @@ def _plain_reason(step: Any) -> str:
 
 
 def _written(value: Any) -> str:
-    return value if isinstance(value, str) else describe_value(value)
+    """A parameter as in the recipe; a file or folder without those above it, so that reasons are the same everywhere."""
+    if isinstance(value, str):
+        return os.path.basename(value.rstrip("/")) if os.path.isabs(value) else value
+    return describe_value(value)
 
 
 def _reason(stat: Stat, end: str, bound: FilterBound | None) -> str:
@@ -72,13 +122,3 @@ def _reason(stat: Stat, end: str, bound: FilterBound | None) -> str:
 
 def _value(bound: FilterBound | None) -> str:
     return lit(None if bound is None else bound.value)
-
-
-def _first(stats: list[Stat], params: Mapping[str, Any], make: Any, otherwise: str) -> str:
-    """A CASE over the statistics' broken bounds in order; `make(stat, end, bound)` returns each branch."""
-    branches = [
-        f"WHEN {test} THEN {make(stat, end, bound)}"
-        for stat in stats
-        for test, end, bound in misses(ident(stat.column), stat.range_by(params))
-    ]
-    return f"CASE {' '.join(branches)} ELSE {otherwise} END" if branches else otherwise

@@ -10,6 +10,7 @@ from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.column_names import Keys
 from refinery.compiler.layers import Layers
 from refinery.compiler.templates import ident
+from refinery.compiler.terms import Predicate
 from refinery.operators.bounds import KeptRange, kept_range
 from refinery.recipe.lost import MissingStatistics
 from refinery.recipe.model import StatSummary
@@ -146,6 +147,8 @@ class Chain:
     written: dict[Keys, str] = field(default_factory=dict)  # fields that mappers write, in place of texts -> SQL types
     values: dict[str, Keys] = field(default_factory=dict)  # column of a value that a mapper writes -> its field
     shown: tuple[Stat, ...] = ()  # statistics of earlier stages that traces show
+    predicates: dict[int, Predicate] = field(default_factory=dict)  # filter step -> the terms of its predicate
+    terms: dict[int, str] = field(default_factory=dict)  # filter step -> column with the code of the term that failed
     asked: dict[int, set[str]] = field(default_factory=dict)  # step -> names that its statement has looked up
 
     def select(self, columns: list[str], plain: bool = False) -> str:
@@ -172,6 +175,7 @@ class Chain:
         columns = ["_i", "_bad", f"{self.dropped()} AS _dropped"]
         columns += [ident(stat.column) for stat in self.stats]
         columns += [f"coalesce({change.changed}, FALSE) AS {change.changed}" for change in self.changes]
+        columns += self.terms.values()
         columns += [f"strlen({column}) AS {bytes_name(step)}" for step, column in self.versions.items()]
         columns += [ident(key) for key in self.match_keys]
         columns += [*self.keys, *dict.fromkeys(self.chars.values())]
@@ -185,7 +189,13 @@ class Chain:
     def facts(self) -> list[str]:
         """Result columns stored for every sample, besides its number: neither its texts nor its match keys."""
         found = ["_dropped", *(stat.column for stat in self.stats), *(change.changed for change in self.changes)]
-        return [*found, *map(bytes_name, self.versions), *self.keys, *dict.fromkeys(self.chars.values())]
+        return [
+            *found,
+            *self.terms.values(),
+            *map(bytes_name, self.versions),
+            *self.keys,
+            *dict.fromkeys(self.chars.values()),
+        ]
 
     def columns_of(self, *kinds: str) -> frozenset[str]:
         """Columns of some kinds."""

@@ -9,10 +9,10 @@ from refinery.common.fields import keys_of
 from refinery.common.lazy import exp
 from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.column_names import Keys
-from refinery.compiler.mistakes import each_of
+from refinery.compiler.mistakes import each_of, sentences
 from refinery.compiler.model import Schema
 from refinery.compiler.templates import ident, json_path, lit
-from refinery.errors import did_you_mean
+from refinery.errors import Problem, did_you_mean
 from refinery.recipe.model import StatSummary
 from refinery.recipe.sql import parse
 
@@ -61,6 +61,19 @@ def key_columns(summary: StatSummary, reader: GroupReads) -> list[tuple[str, Ite
         (summary.by, _of_expressions(summary, reader)),
         (summary.where, _of_tokens(fields)),
     ]
+
+
+def define_keys(summary: StatSummary, reader: GroupReads, define: Callable[[str, str, str], None]) -> list[Problem]:
+    """Define all hidden columns, given name, SQL and a note; return the problems, each with its place in the recipe."""
+    problems: list[Problem] = []
+    for place, columns in key_columns(summary, reader):
+        try:
+            for column in columns:
+                define(*column)
+        except ValueError as error:
+            by = "" if place.startswith("--") else "stat_summary: "
+            problems += [Problem(place, f"{by}{sentence}") for sentence in sentences(error)]
+    return problems
 
 
 def _of_address(summary: StatSummary, reader: GroupReads, fields: dict[str, str]) -> Iterator[Column]:

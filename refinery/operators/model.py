@@ -166,6 +166,11 @@ class Operator:
             problems += self._call(self.checks, params)
         return problems
 
+    def sql_of(self, params: Mapping[str, Any]) -> dict[str, str]:
+        """The given parameters that are a person's SQL."""
+        named = {name: params.get(name) for name, param in self.params.items() if param.type == "sql"}
+        return {name: sql for name, sql in named.items() if sql is not None}
+
     def stats_of(self, params: Mapping[str, Any]) -> dict[str, dict[str, str]]:
         """Statistics by name with these (complete) parameters: `{a}` in a name stands for parameter a.
 

@@ -63,6 +63,23 @@ def split_comments(sql: str) -> tuple[list[str], str]:
     return [comment.rstrip("\n") for comment in comments], "".join(rest)
 
 
+def split_at_and(sql: str) -> list[str]:
+    """The pieces of SQL between its ANDs that stand in no brackets; that of `BETWEEN a AND b` counts as well."""
+    from sqlglot import tokens
+    from sqlglot.dialects import DuckDB
+
+    kind = tokens.TokenType
+    steps = dict.fromkeys((kind.L_PAREN, kind.L_BRACKET, kind.L_BRACE), 1)
+    steps |= dict.fromkeys((kind.R_PAREN, kind.R_BRACKET, kind.R_BRACE), -1)
+    depth, start, pieces = 0, 0, []
+    for token in DuckDB().tokenize(sql):
+        depth += steps.get(token.token_type, 0)
+        if token.token_type == kind.AND and not depth:
+            pieces.append(sql[start : token.start].strip())
+            start = token.end + 1
+    return [*pieces, sql[start:].strip()]
+
+
 def quoted_columns(sql: str) -> str:
     """The SQL with `text[1]` as `"text"[1]`: sqlglot takes a type's name before a bracket for an array type."""
     from sqlglot import tokens

@@ -22,6 +22,7 @@ import pyarrow as pa
 from refinery.compiler.layers import Definition
 from refinery.compiler.model import BatchColumn, OrderTerm, Stat, TextChange
 from refinery.compiler.program import Program, StepInfo
+from refinery.compiler.terms import Predicate, Term
 from refinery.dedup.matchers import MatchColumn
 from refinery.io.model import Part, RemovedIn, Shard, Source
 from refinery.operators import Function, shipped
@@ -38,6 +39,7 @@ CLASSES: dict[str, type] = {
         OrderTerm,
         MatchColumn,
         Part,
+        Predicate,
         Program,
         RemovedIn,
         Shard,
@@ -46,6 +48,7 @@ CLASSES: dict[str, type] = {
         Stat,
         StepInfo,
         Task,
+        Term,
     )
 }
 

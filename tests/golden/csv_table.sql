@@ -54,16 +54,36 @@ WITH _read AS NOT MATERIALIZED (
 ), _s4 AS NOT MATERIALIZED (
   SELECT
     *,
-    coalesce(CASE WHEN _alive_1 THEN NOT _in_stars IS NULL END, FALSE) AS _alive_2 /* whether step 2 keeps it */
+    CASE
+      WHEN _alive_1
+      THEN CAST(CASE
+        WHEN NOT coalesce(NOT _in_stars IS NULL, FALSE)
+        THEN CASE
+          WHEN NOT (
+            NOT _in_stars IS NULL
+          ) IS NULL
+          THEN 0
+          WHEN _in_stars IS NULL
+          THEN 1
+          ELSE 0
+        END
+      END AS USMALLINT)
+    END AS _term_2 /* the term that is not true */
   FROM _s3
+), _s5 AS NOT MATERIALIZED (
+  SELECT
+    *,
+    coalesce(CASE WHEN _alive_1 THEN _term_2 IS NULL END, FALSE) AS _alive_2 /* whether step 2 keeps it */
+  FROM _s4
 )
 SELECT
   _i AS _row,
   _bad,
   CASE WHEN NOT _alive_1 THEN 1 WHEN NOT _alive_2 THEN 2 END AS _dropped,
   text_len,
+  _term_2,
   strlen(_text_0) AS _bytes_0
-FROM _s4;
+FROM _s5;
 
 -- Samples that could not be read.
 CREATE OR REPLACE TABLE quarantine AS
@@ -85,14 +105,26 @@ SELECT
     THEN CASE
       WHEN text_len < 2
       THEN 'text_len below min_len'
+      WHEN text_len IS NULL
+      THEN 'text_len is NULL'
       ELSE 'not kept by min_len: 2'
     END
     WHEN 2
-    THEN 'not kept by where: stars IS NOT NULL'
+    THEN CASE
+      WHEN _term_2 = 1
+      THEN 'stars is NULL: stars IS NOT NULL'
+      ELSE 'not kept by where: stars IS NOT NULL'
+    END
   END AS TEXT) AS reason,
   CAST(CASE _dropped
     WHEN 1
-    THEN CASE WHEN text_len < 2 THEN 'text_len' ELSE NULL END
+    THEN CASE
+      WHEN text_len < 2
+      THEN 'text_len'
+      WHEN text_len IS NULL
+      THEN 'text_len'
+      ELSE NULL
+    END
     WHEN 2
     THEN NULL
   END AS TEXT) AS statistic,

@@ -140,12 +140,16 @@ SELECT
       THEN 'text_len below min_len'
       WHEN text_len > 60
       THEN 'text_len above max_len'
+      WHEN text_len IS NULL
+      THEN 'text_len is NULL'
       ELSE 'not kept by min_len: 9, max_len: 60, min_closed_interval: false'
     END
     WHEN 2
     THEN CASE
       WHEN text_len_2 < 12
       THEN 'text_len_2 below min_len'
+      WHEN text_len_2 IS NULL
+      THEN 'text_len_2 is NULL'
       ELSE 'not kept by min_len: 12'
     END
   END AS TEXT) AS reason,
@@ -156,10 +160,18 @@ SELECT
       THEN 'text_len'
       WHEN text_len > 60
       THEN 'text_len'
+      WHEN text_len IS NULL
+      THEN 'text_len'
       ELSE NULL
     END
     WHEN 2
-    THEN CASE WHEN text_len_2 < 12 THEN 'text_len_2' ELSE NULL END
+    THEN CASE
+      WHEN text_len_2 < 12
+      THEN 'text_len_2'
+      WHEN text_len_2 IS NULL
+      THEN 'text_len_2'
+      ELSE NULL
+    END
   END AS TEXT) AS statistic,
   CAST(CASE _dropped
     WHEN 1

@@ -155,6 +155,8 @@ SELECT
     THEN CASE
       WHEN text_len < 10
       THEN 'text_len below min_len'
+      WHEN text_len IS NULL
+      THEN 'text_len is NULL'
       ELSE 'not kept by min_len: 10'
     END
     WHEN 2
@@ -163,17 +165,27 @@ SELECT
       THEN 'alnum_ratio below min_ratio'
       WHEN alnum_ratio > 9.223372036854776e+18
       THEN 'alnum_ratio above max_ratio'
+      WHEN alnum_ratio IS NULL
+      THEN 'alnum_ratio is NULL'
       ELSE 'not kept by min_ratio: 0.3'
     END
   END AS TEXT) AS reason,
   CAST(CASE _dropped
     WHEN 1
-    THEN CASE WHEN text_len < 10 THEN 'text_len' ELSE NULL END
+    THEN CASE
+      WHEN text_len < 10
+      THEN 'text_len'
+      WHEN text_len IS NULL
+      THEN 'text_len'
+      ELSE NULL
+    END
     WHEN 2
     THEN CASE
       WHEN alnum_ratio < 0.3
       THEN 'alnum_ratio'
       WHEN alnum_ratio > 9.223372036854776e+18
+      THEN 'alnum_ratio'
+      WHEN alnum_ratio IS NULL
       THEN 'alnum_ratio'
       ELSE NULL
     END

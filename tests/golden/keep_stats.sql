@@ -129,20 +129,36 @@ SELECT
     THEN CASE
       WHEN text_len < 5
       THEN 'text_len below min_len'
+      WHEN text_len IS NULL
+      THEN 'text_len is NULL'
       ELSE 'not kept by min_len: 5'
     END
     WHEN 2
     THEN CASE
       WHEN max_line_length < 3
       THEN 'max_line_length below min_len'
+      WHEN max_line_length IS NULL
+      THEN 'max_line_length is NULL'
       ELSE 'not kept by min_len: 3'
     END
   END AS TEXT) AS reason,
   CAST(CASE _dropped
     WHEN 1
-    THEN CASE WHEN text_len < 5 THEN 'text_len' ELSE NULL END
+    THEN CASE
+      WHEN text_len < 5
+      THEN 'text_len'
+      WHEN text_len IS NULL
+      THEN 'text_len'
+      ELSE NULL
+    END
     WHEN 2
-    THEN CASE WHEN max_line_length < 3 THEN 'max_line_length' ELSE NULL END
+    THEN CASE
+      WHEN max_line_length < 3
+      THEN 'max_line_length'
+      WHEN max_line_length IS NULL
+      THEN 'max_line_length'
+      ELSE NULL
+    END
   END AS TEXT) AS statistic,
   CAST(CASE _dropped
     WHEN 1

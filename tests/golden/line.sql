@@ -515,6 +515,8 @@ SELECT
     THEN CASE
       WHEN text_len < 1
       THEN 'text_len below min_len'
+      WHEN text_len IS NULL
+      THEN 'text_len is NULL'
       ELSE 'not kept by min_len: 1'
     END
     WHEN 3
@@ -522,7 +524,13 @@ SELECT
   END AS TEXT) AS reason,
   CAST(CASE _dropped
     WHEN 2
-    THEN CASE WHEN text_len < 1 THEN 'text_len' ELSE NULL END
+    THEN CASE
+      WHEN text_len < 1
+      THEN 'text_len'
+      WHEN text_len IS NULL
+      THEN 'text_len'
+      ELSE NULL
+    END
     WHEN 3
     THEN NULL
   END AS TEXT) AS statistic,

@@ -563,14 +563,28 @@ SELECT
     THEN CASE
       WHEN text_len < 12
       THEN 'text_len below min_len'
+      WHEN text_len IS NULL
+      THEN 'text_len is NULL'
       ELSE 'not kept by min_len: 12'
     END
     WHEN 5
-    THEN 'not kept by where: text_len < 60'
+    THEN CASE
+      WHEN (
+        text_len < 60
+      ) IS NULL AND text_len IS NULL
+      THEN 'text_len is NULL: text_len < 60'
+      ELSE 'not kept by where: text_len < 60'
+    END
   END AS TEXT) AS reason,
   CAST(CASE _dropped
     WHEN 2
-    THEN CASE WHEN text_len < 12 THEN 'text_len' ELSE NULL END
+    THEN CASE
+      WHEN text_len < 12
+      THEN 'text_len'
+      WHEN text_len IS NULL
+      THEN 'text_len'
+      ELSE NULL
+    END
     WHEN 5
     THEN NULL
   END AS TEXT) AS statistic,

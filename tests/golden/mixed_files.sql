@@ -165,10 +165,21 @@ SELECT
     THEN CASE
       WHEN text_len < 2
       THEN 'text_len below min_len'
+      WHEN text_len IS NULL
+      THEN 'text_len is NULL'
       ELSE 'not kept by min_len: 2'
     END
   END AS TEXT) AS reason,
-  CAST(CASE _dropped WHEN 2 THEN CASE WHEN text_len < 2 THEN 'text_len' ELSE NULL END END AS TEXT) AS statistic,
+  CAST(CASE _dropped
+    WHEN 2
+    THEN CASE
+      WHEN text_len < 2
+      THEN 'text_len'
+      WHEN text_len IS NULL
+      THEN 'text_len'
+      ELSE NULL
+    END
+  END AS TEXT) AS statistic,
   CAST(CASE _dropped
     WHEN 2
     THEN CASE WHEN text_len < 2 THEN TRY_CAST(text_len AS DOUBLE) ELSE NULL END

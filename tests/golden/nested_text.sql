@@ -173,6 +173,8 @@ SELECT
     THEN CASE
       WHEN text_len < 5
       THEN 'text_len below min_len'
+      WHEN text_len IS NULL
+      THEN 'text_len is NULL'
       ELSE 'not kept by min_len: 5'
     END
     WHEN 4
@@ -181,17 +183,27 @@ SELECT
       THEN 'text_len_4 below min_len'
       WHEN text_len_4 > 30
       THEN 'text_len_4 above max_len'
+      WHEN text_len_4 IS NULL
+      THEN 'text_len_4 is NULL'
       ELSE 'not kept by max_len: 30'
     END
   END AS TEXT) AS reason,
   CAST(CASE _dropped
     WHEN 2
-    THEN CASE WHEN text_len < 5 THEN 'text_len' ELSE NULL END
+    THEN CASE
+      WHEN text_len < 5
+      THEN 'text_len'
+      WHEN text_len IS NULL
+      THEN 'text_len'
+      ELSE NULL
+    END
     WHEN 4
     THEN CASE
       WHEN text_len_4 < 10
       THEN 'text_len_4'
       WHEN text_len_4 > 30
+      THEN 'text_len_4'
+      WHEN text_len_4 IS NULL
       THEN 'text_len_4'
       ELSE NULL
     END

@@ -129,19 +129,39 @@ WITH _read AS NOT MATERIALIZED (
 ), _s6 AS NOT MATERIALIZED (
   SELECT
     *,
-    coalesce(
-      CASE
-        WHEN _alive_2
-        THEN _in_score > 0.2 AND _in_meta.tags[1] <> 'x' OR NOT _in_gr__e__m_e66afb4b IS NULL
-      END,
-      FALSE
-    ) AS _alive_3 /* whether step 3 keeps it */
+    CASE
+      WHEN _alive_2
+      THEN CAST(CASE
+        WHEN NOT coalesce(
+          _in_score > 0.2 AND _in_meta.tags[1] <> 'x' OR NOT _in_gr__e__m_e66afb4b IS NULL,
+          FALSE
+        )
+        THEN CASE
+          WHEN NOT (
+            _in_score > 0.2 AND _in_meta.tags[1] <> 'x' OR NOT _in_gr__e__m_e66afb4b IS NULL
+          ) IS NULL
+          THEN 0
+          WHEN _in_score IS NULL
+          THEN 1
+          WHEN _in_gr__e__m_e66afb4b IS NULL
+          THEN 2
+          WHEN _in_meta.tags IS NULL
+          THEN 3
+          ELSE 0
+        END
+      END AS USMALLINT)
+    END AS _term_3 /* the term that is not true */
   FROM _s5
 ), _s7 AS NOT MATERIALIZED (
   SELECT
     *,
-    coalesce(CASE WHEN _alive_3 THEN text_len % 2 = 0 OR _row < 4 END, FALSE) AS _alive_4 /* whether step 4 keeps it */
+    coalesce(CASE WHEN _alive_2 THEN _term_3 IS NULL END, FALSE) AS _alive_3 /* whether step 3 keeps it */
   FROM _s6
+), _s8 AS NOT MATERIALIZED (
+  SELECT
+    *,
+    coalesce(CASE WHEN _alive_3 THEN text_len % 2 = 0 OR _row < 4 END, FALSE) AS _alive_4 /* whether step 4 keeps it */
+  FROM _s7
 )
 SELECT
   _i AS _row,
@@ -149,12 +169,13 @@ SELECT
   CASE WHEN NOT _alive_2 THEN 2 WHEN NOT _alive_3 THEN 3 WHEN NOT _alive_4 THEN 4 END AS _dropped,
   text_len,
   coalesce(_changed_1, FALSE) AS _changed_1,
+  _term_3,
   strlen(_text_0) AS _bytes_0,
   strlen(_text_1) AS _bytes_1,
   CASE WHEN _alive_4 AND (
     _changed_1
   ) THEN _text_1 END AS _out_text
-FROM _s7;
+FROM _s8;
 
 -- Samples that could not be read.
 CREATE OR REPLACE TABLE quarantine AS
@@ -190,16 +211,38 @@ SELECT
     THEN CASE
       WHEN text_len < 3
       THEN 'text_len below min_len'
+      WHEN text_len IS NULL
+      THEN 'text_len is NULL'
       ELSE 'not kept by min_len: 3'
     END
     WHEN 3
-    THEN 'not kept by where: score > 0.2 AND meta.tags[1] <> ''x'' OR "größe, m" IS NOT NULL'
+    THEN CASE
+      WHEN _term_3 = 1
+      THEN 'score is NULL: score > 0.2 AND meta.tags[1] <> ''x'' OR "größe, m" IS NOT NULL'
+      WHEN _term_3 = 2
+      THEN 'größe, m is NULL: score > 0.2 AND meta.tags[1] <> ''x'' OR "größe, m" IS NOT NULL'
+      WHEN _term_3 = 3
+      THEN 'meta.tags is NULL: score > 0.2 AND meta.tags[1] <> ''x'' OR "größe, m" IS NOT NULL'
+      ELSE 'not kept by where: score > 0.2 AND meta.tags[1] <> ''x'' OR "größe, m" IS NOT NULL'
+    END
     WHEN 4
-    THEN 'not kept by where: text_len % 2 = 0 OR _row < 4'
+    THEN CASE
+      WHEN (
+        text_len % 2 = 0 OR _row < 4
+      ) IS NULL AND text_len IS NULL
+      THEN 'text_len is NULL: text_len % 2 = 0 OR _row < 4'
+      ELSE 'not kept by where: text_len % 2 = 0 OR _row < 4'
+    END
   END AS TEXT) AS reason,
   CAST(CASE _dropped
     WHEN 2
-    THEN CASE WHEN text_len < 3 THEN 'text_len' ELSE NULL END
+    THEN CASE
+      WHEN text_len < 3
+      THEN 'text_len'
+      WHEN text_len IS NULL
+      THEN 'text_len'
+      ELSE NULL
+    END
     WHEN 3
     THEN NULL
     WHEN 4

@@ -123,12 +123,20 @@ SELECT
     THEN CASE
       WHEN NOT text_len IS NULL
       THEN 'text_len inside the reversed range'
+      WHEN text_len IS NULL
+      THEN 'text_len is NULL'
       ELSE 'not kept by min_len: 20, max_len: 61, reversed_range: true'
     END
   END AS TEXT) AS reason,
   CAST(CASE _dropped
     WHEN 1
-    THEN CASE WHEN NOT text_len IS NULL THEN 'text_len' ELSE NULL END
+    THEN CASE
+      WHEN NOT text_len IS NULL
+      THEN 'text_len'
+      WHEN text_len IS NULL
+      THEN 'text_len'
+      ELSE NULL
+    END
   END AS TEXT) AS statistic,
   CAST(CASE _dropped
     WHEN 1

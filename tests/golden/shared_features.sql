@@ -219,6 +219,8 @@ SELECT
     THEN CASE
       WHEN num_words < 2
       THEN 'num_words below min_num'
+      WHEN num_words IS NULL
+      THEN 'num_words is NULL'
       ELSE 'not kept by min_num: 2'
     END
     WHEN 3
@@ -227,12 +229,16 @@ SELECT
       THEN 'flagged_words_ratio below min_ratio'
       WHEN flagged_words_ratio > 0.3
       THEN 'flagged_words_ratio above max_ratio'
+      WHEN flagged_words_ratio IS NULL
+      THEN 'flagged_words_ratio is NULL'
       ELSE 'not kept by max_ratio: 0.3, flagged_words_dir: words'
     END
     WHEN 4
     THEN CASE
       WHEN avg_line_length < 5
       THEN 'avg_line_length below min_len'
+      WHEN avg_line_length IS NULL
+      THEN 'avg_line_length is NULL'
       ELSE 'not kept by min_len: 5'
     END
     WHEN 5
@@ -241,27 +247,45 @@ SELECT
       THEN 'special_char_ratio below min_ratio'
       WHEN special_char_ratio > 0.5
       THEN 'special_char_ratio above max_ratio'
+      WHEN special_char_ratio IS NULL
+      THEN 'special_char_ratio is NULL'
       ELSE 'not kept by max_ratio: 0.5'
     END
   END AS TEXT) AS reason,
   CAST(CASE _dropped
     WHEN 2
-    THEN CASE WHEN num_words < 2 THEN 'num_words' ELSE NULL END
+    THEN CASE
+      WHEN num_words < 2
+      THEN 'num_words'
+      WHEN num_words IS NULL
+      THEN 'num_words'
+      ELSE NULL
+    END
     WHEN 3
     THEN CASE
       WHEN flagged_words_ratio < 0.0
       THEN 'flagged_words_ratio'
       WHEN flagged_words_ratio > 0.3
       THEN 'flagged_words_ratio'
+      WHEN flagged_words_ratio IS NULL
+      THEN 'flagged_words_ratio'
       ELSE NULL
     END
     WHEN 4
-    THEN CASE WHEN avg_line_length < 5 THEN 'avg_line_length' ELSE NULL END
+    THEN CASE
+      WHEN avg_line_length < 5
+      THEN 'avg_line_length'
+      WHEN avg_line_length IS NULL
+      THEN 'avg_line_length'
+      ELSE NULL
+    END
     WHEN 5
     THEN CASE
       WHEN special_char_ratio < 0.0
       THEN 'special_char_ratio'
       WHEN special_char_ratio > 0.5
+      THEN 'special_char_ratio'
+      WHEN special_char_ratio IS NULL
       THEN 'special_char_ratio'
       ELSE NULL
     END

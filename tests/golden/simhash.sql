@@ -422,6 +422,8 @@ SELECT
       THEN 'text_len below min_len'
       WHEN text_len > 60
       THEN 'text_len above max_len'
+      WHEN text_len IS NULL
+      THEN 'text_len is NULL'
       ELSE 'not kept by max_len: 60'
     END
   END AS TEXT) AS reason,
@@ -431,6 +433,8 @@ SELECT
       WHEN text_len < 10
       THEN 'text_len'
       WHEN text_len > 60
+      THEN 'text_len'
+      WHEN text_len IS NULL
       THEN 'text_len'
       ELSE NULL
     END

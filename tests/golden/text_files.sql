@@ -85,6 +85,8 @@ SELECT
     THEN CASE
       WHEN text_len < 3
       THEN 'text_len below min_len'
+      WHEN text_len IS NULL
+      THEN 'text_len is NULL'
       ELSE 'not kept by min_len: 3'
     END
   END AS TEXT) AS reason,
@@ -92,7 +94,13 @@ SELECT
     WHEN 1
     THEN NULL
     WHEN 2
-    THEN CASE WHEN text_len < 3 THEN 'text_len' ELSE NULL END
+    THEN CASE
+      WHEN text_len < 3
+      THEN 'text_len'
+      WHEN text_len IS NULL
+      THEN 'text_len'
+      ELSE NULL
+    END
   END AS TEXT) AS statistic,
   CAST(CASE _dropped
     WHEN 1

@@ -176,6 +176,8 @@ SELECT
     THEN CASE
       WHEN text_len < 1
       THEN 'text_len below min_len'
+      WHEN text_len IS NULL
+      THEN 'text_len is NULL'
       ELSE 'not kept by min_len: 1'
     END
     WHEN 3
@@ -184,19 +186,47 @@ SELECT
       THEN 'text_len_3 below min_len'
       WHEN text_len_3 > 100
       THEN 'text_len_3 above max_len'
+      WHEN text_len_3 IS NULL
+      THEN 'text_len_3 is NULL'
       ELSE 'not kept by min_len: 10, max_len: 100'
     END
     WHEN 4
-    THEN 'not kept by where: text_len_1 >= text_len AND text_len = text_len_3'
+    THEN CASE
+      WHEN (
+        text_len >= text_len_3
+      ) IS NULL AND text_len IS NULL
+      THEN 'text_len_1 is NULL: text_len_1 >= text_len'
+      WHEN (
+        text_len >= text_len_3
+      ) IS NULL AND text_len_3 IS NULL
+      THEN 'text_len_3 is NULL: text_len_1 >= text_len'
+      WHEN NOT coalesce(text_len >= text_len_3, FALSE)
+      THEN 'not kept by where: text_len_1 >= text_len'
+      WHEN (
+        text_len_3 = text_len_3
+      ) IS NULL AND text_len_3 IS NULL
+      THEN 'text_len_3 is NULL: text_len = text_len_3'
+      WHEN NOT coalesce(text_len_3 = text_len_3, FALSE)
+      THEN 'not kept by where: text_len = text_len_3'
+      ELSE 'not kept by where: text_len_1 >= text_len AND text_len = text_len_3'
+    END
   END AS TEXT) AS reason,
   CAST(CASE _dropped
     WHEN 1
-    THEN CASE WHEN text_len < 1 THEN 'text_len' ELSE NULL END
+    THEN CASE
+      WHEN text_len < 1
+      THEN 'text_len'
+      WHEN text_len IS NULL
+      THEN 'text_len'
+      ELSE NULL
+    END
     WHEN 3
     THEN CASE
       WHEN text_len_3 < 10
       THEN 'text_len_3'
       WHEN text_len_3 > 100
+      THEN 'text_len_3'
+      WHEN text_len_3 IS NULL
       THEN 'text_len_3'
       ELSE NULL
     END

@@ -62,8 +62,27 @@ WITH _read AS NOT MATERIALIZED (
 ), _s6 AS NOT MATERIALIZED (
   SELECT
     *,
-    coalesce(CASE WHEN _alive_2 THEN _in_stars BETWEEN 1 AND 3 END, FALSE) AS _alive_3 /* whether step 3 keeps it */
+    CASE
+      WHEN _alive_2
+      THEN CAST(CASE
+        WHEN NOT coalesce(_in_stars BETWEEN 1 AND 3, FALSE)
+        THEN CASE
+          WHEN NOT (
+            _in_stars BETWEEN 1 AND 3
+          ) IS NULL
+          THEN 0
+          WHEN _in_stars IS NULL
+          THEN 1
+          ELSE 0
+        END
+      END AS USMALLINT)
+    END AS _term_3 /* the term that is not true */
   FROM _s5
+), _s7 AS NOT MATERIALIZED (
+  SELECT
+    *,
+    coalesce(CASE WHEN _alive_2 THEN _term_3 IS NULL END, FALSE) AS _alive_3 /* whether step 3 keeps it */
+  FROM _s6
 )
 SELECT
   _i AS _row,
@@ -71,12 +90,13 @@ SELECT
   CASE WHEN NOT _alive_2 THEN 2 WHEN NOT _alive_3 THEN 3 END AS _dropped,
   text_len,
   coalesce(_changed_1, FALSE) AS _changed_1,
+  _term_3,
   strlen(_meta_body_cf2d095b_0) AS _bytes_0,
   strlen(_meta_body_cf2d095b_1) AS _bytes_1,
   CASE WHEN _alive_3 AND (
     _changed_1
   ) THEN _meta_body_cf2d095b_1 END AS _out_meta_body_cf2d095b
-FROM _s6;
+FROM _s7;
 
 -- Samples that could not be read.
 CREATE OR REPLACE TABLE quarantine AS
@@ -103,14 +123,26 @@ SELECT
     THEN CASE
       WHEN text_len < 4
       THEN 'text_len below min_len'
+      WHEN text_len IS NULL
+      THEN 'text_len is NULL'
       ELSE 'not kept by min_len: 4'
     END
     WHEN 3
-    THEN 'not kept by where: stars BETWEEN 1 AND 3'
+    THEN CASE
+      WHEN _term_3 = 1
+      THEN 'stars is NULL: stars BETWEEN 1 AND 3'
+      ELSE 'not kept by where: stars BETWEEN 1 AND 3'
+    END
   END AS TEXT) AS reason,
   CAST(CASE _dropped
     WHEN 2
-    THEN CASE WHEN text_len < 4 THEN 'text_len' ELSE NULL END
+    THEN CASE
+      WHEN text_len < 4
+      THEN 'text_len'
+      WHEN text_len IS NULL
+      THEN 'text_len'
+      ELSE NULL
+    END
     WHEN 3
     THEN NULL
   END AS TEXT) AS statistic,

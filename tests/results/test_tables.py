@@ -74,6 +74,7 @@ def test_the_page_names_every_column_with_its_type(run: Run) -> None:
         name: present["row_outcomes"].pop(name) for name in ("_changed_1", "_bytes_1", "_changed_4", "_bytes_4")
     }
     assert of_mappers == {"_changed_1": "BOOLEAN", "_bytes_1": "BIGINT", "_changed_4": "BOOLEAN", "_bytes_4": "BIGINT"}
+    assert present["row_outcomes"].pop("_term_3") == "USMALLINT"  # of the predicate
     assert present == documented()
 
 

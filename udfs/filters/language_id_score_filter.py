@@ -43,7 +43,7 @@ OPERATOR = {
         {% set found = feature("fasttext", model=model, k=1, labels="", lower=true, newline=" ", strip=false) %}
         SELECT {{ found }}.label AS lang, {{ found }}.score AS lang_score
         {% if lang %}
-        , {{ found }}.label IN ({% for name in ([lang] if lang is string else lang) %}{{ ", " if not loop.first }}{{ name | lit }}{% endfor %}) AS keep
+        , lang IN ({% for name in ([lang] if lang is string else lang) %}{{ ", " if not loop.first }}{{ name | lit }}{% endfor %}) AS keep
         {% endif %}
     """,
     "examples": [

@@ -146,7 +146,7 @@ def _facts(parts: Sequence[ScriptPass]) -> str:
     """The facts of all stages in one table, with the texts that the last one has changed."""
     done = [part for part in parts if not part.program.copies]
     columns = [(part.number, ident(stat.column)) for part in done for stat in part.program.stats]
-    columns += [(part.number, name) for part in done for name in part.program.hidden]
+    columns += [(part.number, name) for part in done for name in (*part.chain.terms.values(), *part.program.hidden)]
     if parts[-1] in done:
         columns += [(parts[-1].number, ident(name)) for name in parts[-1].program.outs.values()]
     return laid_out("deduplicators/_script_facts.sql", stages=[part.number for part in done], columns=columns)

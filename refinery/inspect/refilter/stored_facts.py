@@ -156,6 +156,7 @@ class StoredFactsQuery:
         for change in planned.program.changes:
             alive = f"coalesce({change.changed}, FALSE) AND (_here IS NULL OR _here >= {change.step})"
             found[change.changed] = alive if change.changed in self.stored["row_outcomes"] else "FALSE"
+        found |= {name: self._term(step, name) for step, name in planned.chain.terms.items()}
         found |= {bytes_name(step): self._bytes(step) for step in planned.chain.versions}
         found |= {name: self._hidden(name, planned) for name in planned.program.hidden if self._has(name)}
         if self.texts:
@@ -181,6 +182,11 @@ class StoredFactsQuery:
         if not self._has(stat.column, "stats"):
             return f"CAST(NULL AS {stat.type})"
         return f"CASE WHEN _here IS NULL OR _here >= {stat.step} THEN decided.{column} END"
+
+    def _term(self, step: int, name: str) -> str:
+        """SQL for the term of a predicate that a sample broke; it is known if the step removes it as in the run."""
+        known = f"CASE WHEN _here = {step} THEN decided.{ident(name)} END" if self._has(name) else "NULL"
+        return f"CAST({known} AS USMALLINT)"
 
     def _bytes(self, step: int) -> str:
         """SQL for the bytes of the text after a step; a sample removed before keeps its last text."""
