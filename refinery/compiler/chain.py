@@ -129,9 +129,8 @@ class _Compiler:
     def _outs(self) -> None:
         """Name the results that hold new texts, in the order of the fields."""
         changed = {change.field for change in self.chain.changes}
-        for keys in self.version:
-            if keys in changed:
-                self.chain.outs[keys] = self.names.free(f"_out_{stem(keys)}", "out", keys)
+        written = [keys for keys in self.version if keys in changed]
+        self.chain.outs |= {keys: self.names.free(f"_out_{stem(keys)}", "out", keys) for keys in written}
 
     def _group_keys(self) -> list[Problem]:
         """Define the keys that statistics are summed up by; they belong to samples as read, so to the first stage."""
@@ -239,8 +238,7 @@ class _Compiler:
         params = {**step.params, **self._own_sql(step, operator, keys)}
         context = {
             **{name: value for name, value in params.items() if name in operator.params},
-            "params": params,
-            "text": text,
+            **{"params": params, "text": text},
             "feature": lambda name, **given: self._feature(name, keys, step, given),
             "shares": lambda name: self.share and self.users.get((keys, self.version[keys][1], name), 0) > 1,
             "field": lambda name: self.values.get((name,)) or self._input(name),
@@ -347,9 +345,8 @@ class _Compiler:
         """The condition of a predicate; the term that a sample breaks is a column, unless stored statistics have it."""
         tree = resolve(keep, lambda name: column(columns.get(name, name)), ()).unnest()
         stored = {"_row", *(stat.column for stat in (*self.around.stats, *self.chain.stats))}
-        names = self.shown | {name: own for own, name in columns.items()}
-        predicate = predicate_of(tree, operator.sql_of(step.params), names, stored, self.chain.functions)
-        self.chain.predicates[step.index] = predicate
+        names, own = self.shown | {name: stat for stat, name in columns.items()}, operator.sql_of(step.params)
+        predicate = self.chain.predicates[step.index] = predicate_of(tree, own, names, stored, self.chain.functions)
         if self.around.probe or not predicate.has_column:
             return tree.sql("duckdb")
         name, sql = self.names.fixed("term", step.index), f"CASE WHEN {self.alive} THEN {predicate.failed()} END"
