@@ -68,5 +68,5 @@ def _system_error(text: str) -> OSError:
     """The system's error in a message of DuckDB, which holds its text at the end or its number in JSON."""
     found = re.search(r'"errno":"(\d+)"', text)
     reason = os.strerror(int(found[1])) if found else text.rpartition("because of error: ")[2]
-    number = next((code for code in errno.errorcode if os.strerror(code) == reason), None)
+    number = next((code for code in errno.errorcode if reason.startswith(os.strerror(code))), None)
     return OSError(reason) if number is None else OSError(number, reason)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from refinery.common.extras import lacks
 from refinery.common.lazy_dataclass import dataclass
 from refinery.errors import OperatorError
+from refinery.execution.ray.authentication import CURE, is_refused
 from refinery.execution.ray.cleaner import cleaned_after
 from refinery.execution.ray.cluster_watch import ClusterWatch, servers_of, watched
 from refinery.execution.ray.temporary import temporary
@@ -25,6 +26,11 @@ _SECONDS = 5.0
 _CURES = "Start one with `ray start --head`, name one with ray_address: host:port, or set ray_address: local"
 # Variable that Ray reads for the address `auto`.
 _VARIABLE = "RAY_ADDRESS"
+
+
+# The first bytes of HTTP/2 from a client, with empty settings; the kind of the frame with which a server answers.
+_SETTINGS = b"\x04"
+_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0" + _SETTINGS + b"\0" * 5
 
 
 class Address(NamedTuple):
@@ -185,6 +191,7 @@ def _join(ray: Any, place: Address, cores: int) -> None:
         raise OperatorError(f"{place.name}: no Ray cluster runs on this machine. {_CURES}")
     else:
         _knock(place, resolved)
+        _show_token(place, resolved)
     try:
         ray.init(address=place.address, **options)
     except Exception as error:
@@ -198,7 +205,7 @@ def _cure(error: Exception) -> str:
     if "version mismatch" in text:
         return "Start refinery with the Python and the Ray of the cluster"
     if "token" in text or "authenti" in text:
-        return "A cluster that wants a token is joined with RAY_AUTH_MODE=token, and the token in RAY_AUTH_TOKEN or ~/.ray/auth_token"
+        return CURE
     return _CURES
 
 
@@ -223,7 +230,31 @@ def _knock(place: Address, resolved: str) -> None:
         known = "auto, local, host:port or ray://host:port"
         raise OperatorError(f"{place.name}: {resolved!r} is no address; it is one of {known}")
     try:
-        socket.create_connection((host.strip("[]"), int(port)), _SECONDS).close()
+        with socket.create_connection((host.strip("[]"), int(port)), _SECONDS) as server:
+            alien = "RAY_USE_TLS" not in os.environ and _is_alien(server)
     except (OSError, OverflowError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise OperatorError(f"{place.name}: {resolved} does not answer: {reason}. {_CURES}") from None
+    if alien:
+        raise OperatorError(f"{place.name}: what answers at {resolved} is no Ray cluster. {_CURES}")
+
+
+def _show_token(place: Address, resolved: str) -> None:
+    """Check that the head lets this process in. For `auto`, Ray itself finds the token; its client checks it by itself."""
+    if place.address != "auto" and not place.address.startswith("ray://") and "RAY_USE_TLS" not in os.environ:
+        if is_refused(resolved):
+            raise OperatorError(f"{place.name}: the cluster does not let this process in. {CURE}")
+
+
+def _is_alien(server: socket.socket) -> bool:
+    """Return whether a server certainly does not speak HTTP/2, as Ray's do; a silent one may."""
+    try:
+        server.sendall(_GREETING)
+        answer = b""
+        while len(answer) < 4 and (more := server.recv(4 - len(answer))):
+            answer += more
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
+    return answer[3:] != _SETTINGS

@@ -27,6 +27,8 @@ def _error(found: dict[str, Any]) -> Exception:
         return OutOfMemory(message)
     if kind == "os":
         return OSError(found["number"], message, found["file"] or None)
+    if kind == "duckdb io":
+        return duckdb.IOException(message)
     if kind == "duckdb":
         return duckdb.Error(message)
     known = getattr(errors, kind, None)

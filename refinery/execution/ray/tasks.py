@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import socket
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -163,9 +164,18 @@ def answered(work: Callable[[], str]) -> str:
     except RefineryError as error:
         return _error(type(error).__name__, str(error))
     except OSError as error:
-        return _error("os", error.strerror or str(error), number=error.errno, file=str(error.filename or ""))
+        reason = _placed(error.strerror or str(error))
+        return _error("os", reason, number=error.errno, file=str(error.filename or ""))
+    except duckdb.IOException as error:
+        return _error("duckdb io", _placed(str(error)))
     except duckdb.Error as error:
         return _error("duckdb", str(error))
+
+
+def _placed(reason: str) -> str:
+    """The reason of an error of a disk, with the machine that it is on."""
+    first, _, rest = reason.partition("\n")
+    return f"{first}, on the machine {socket.gethostname()}" + (f"\n{rest}" if rest else "")
 
 
 def _error(kind: str, message: str, **more: Any) -> str:

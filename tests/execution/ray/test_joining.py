@@ -6,6 +6,10 @@ import os
 import socket
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +67,73 @@ def test_an_address_of_the_environment_is_named(monkeypatch: pytest.MonkeyPatch,
     assert "RAY_ADDRESS" not in refused(f"127.0.0.1:{free_port()}")
 
 
+@contextmanager
+def answering(answer: bytes) -> Iterator[str]:
+    """Address of a server that answers one connection with some bytes, and closes it."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answers() -> None:
+            with server.accept()[0] as one:
+                one.recv(100)
+                one.sendall(answer)
+
+        thread = threading.Thread(target=answers, daemon=True)
+        thread.start()
+        yield f"127.0.0.1:{server.getsockname()[1]}"
+        thread.join(10)
+
+
+@pytest.mark.parametrize("answer", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"", b"-ERR unknown command"])
+@pytest.mark.parametrize("scheme", ["", "ray://"])
+def test_a_server_that_is_no_cluster_is_not_waited_for(answer: bytes, scheme: str) -> None:
+    with (
+        answering(answer) as address,
+        pytest.raises(OperatorError, match="what answers at 127.0.0.1:.* is no Ray cluster"),
+    ):
+        connection._join(Unwilling("not reached"), connection._place_of(scheme + address), 1)
+
+
+def head_with_token(token: str) -> Any:
+    """A server that answers as the head of a cluster does which wants a token; and its address."""
+    grpc = pytest.importorskip("grpc")
+
+    class Head(grpc.GenericRpcHandler):
+        def service(self, call: Any) -> Any:
+            def answer(request: bytes, context: Any) -> bytes:
+                if ("authorization", f"Bearer {token}") not in call.invocation_metadata:
+                    context.abort(grpc.StatusCode.UNAUTHENTICATED, "InvalidAuthToken")
+                return b""
+
+            return grpc.unary_unary_rpc_method_handler(answer)
+
+    server = grpc.server(ThreadPoolExecutor(1), [Head()])
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    return server, f"127.0.0.1:{port}"
+
+
+def test_a_token_that_is_missing_or_wrong_is_said_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    server, address = head_with_token("right")
+    (tmp_path / "token").write_text("right\n")
+    try:
+        monkeypatch.setenv("RAY_AUTH_MODE", "disabled")
+        for mode, token in (("disabled", "right"), ("token", "wrong"), ("token", "")):
+            monkeypatch.setenv("RAY_AUTH_MODE", mode)
+            monkeypatch.setenv("RAY_AUTH_TOKEN", token)
+            with pytest.raises(
+                OperatorError, match="does not let this process in. It wants a token: set RAY_AUTH_MODE=token"
+            ):
+                connection._join(Unwilling("not reached"), connection._place_of(address), 1)
+        monkeypatch.delenv("RAY_AUTH_TOKEN")
+        monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(tmp_path / "token"))
+        with pytest.raises(OperatorError, match="cannot be joined: reached"):
+            connection._join(Unwilling("reached"), connection._place_of(address), 1)
+    finally:
+        server.stop(None)
+
+
 class Unwilling:
     """A Ray that does not let this process join, for a reason."""
 
@@ -85,8 +156,7 @@ class Unwilling:
     ],
 )
 def test_why_a_cluster_cannot_be_joined(reason: str, cure: str) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(OperatorError) as caught:
-        address = f"127.0.0.1:{server.getsockname()[1]}"
+    with answering(b"\0\0\0\x04") as address, pytest.raises(OperatorError) as caught:
         connection._join(Unwilling(reason), connection._place_of(address), 1)
     said = str(caught.value)
     assert " ".join(reason.split()) in said and cure in said and "\n" not in said
