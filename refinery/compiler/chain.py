@@ -212,6 +212,8 @@ class _Compiler:
         body = operator.compare if self.around.compare else operator.sql
         render = partial(self._render, step, operator, keys, body)
         (compared,), terms = each_of([lambda: [render()], lambda: self._order(step, keys)])
+        if step.params.get("index") and operator.match == "keys":
+            compared = {name: self.fields.lasting(expression) for name, expression in compared.items()}
         for name, expression in compared.items():
             self._define_key(step, MATCH_KEY + name, expression, note)
         for number, (expression, direction) in enumerate(terms):

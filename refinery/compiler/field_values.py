@@ -35,6 +35,11 @@ class FieldValues:
         self.functions |= called(found) & {"json_by_value", "json_order"}
         return found
 
+    def lasting(self, expression: exp.Expr) -> exp.Expr:
+        """A key in a form that the same value has in every run, whatever type the other values of a run give it."""
+        self.functions.add("json_key")
+        return parse(f"json_key(CAST(to_json({expression.sql('duckdb', normalize_functions=False)}) AS VARCHAR))")
+
     def is_json(self, sql: str) -> bool:
         """Return whether an expression has a JSON value."""
         return bool(self._kinds) and is_json(parse(sql), self._kinds)

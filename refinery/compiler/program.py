@@ -225,7 +225,7 @@ def _info(step: Any, library: Library, text_key: Keys) -> StepInfo:
 
 def _hidden(chain: Chain) -> set[str]:
     """Features whose functions the compiler calls itself."""
-    of_json = {"json_by_value", "json_order", "json_fits"} & chain.functions
+    of_json = {"json_by_value", "json_order", "json_fits", "json_key"} & chain.functions
     return ({"url_parts"} & chain.functions) | ({"json_values"} if of_json else set())
 
 

@@ -25,6 +25,13 @@ FEATURE = {
             "runs": "kernel",  # about a microsecond per value: a process of its own would cost more
             "call": "by_value",
         },
+        "json_key": {
+            "columns": ["VARCHAR"],
+            "constants": [],
+            "returns": "VARCHAR",
+            "runs": "kernel",
+            "call": "keys",
+        },
         "json_order": {
             "columns": ["VARCHAR", "VARCHAR"],
             "constants": [],
@@ -52,6 +59,11 @@ def by_value(column: pa.Array) -> pa.Array:
     return of_texts([None if text is None else form_of(text) for text in column.to_pylist()])
 
 
+def keys(column: pa.Array) -> pa.Array:
+    """The form of each value without members that are null; NULL for NULL and null."""
+    return of_texts([None if text is None else _key(text) for text in column.to_pylist()])
+
+
 def order(left: pa.Array, right: pa.Array) -> pa.Array:
     """-1, 0 or 1 where the left value is less, equal or greater; NULL beside NULL and null.
 
@@ -74,6 +86,11 @@ def form_of(text: str) -> str | None:
         return text
     value = _read(text)
     return None if value is None else _written(value)
+
+
+def _key(text: str) -> str | None:
+    value = _read(text)
+    return None if value is None else _written(_without_null(value))
 
 
 def _fits(value: str | None, converted: str | None) -> bool:
@@ -122,8 +139,11 @@ def _integer(digits: str) -> int | str:
     return int(digits) if len(digits) < _LONGEST else f"\0{digits}"
 
 
-def _decimal(text: str) -> int | float:
+def _decimal(text: str) -> int | float | str:
     """A number with a fraction or an exponent: an integer if it is whole."""
+    digits, _, fraction = text.partition(".")
+    if fraction and not fraction.strip("0"):
+        return _integer(digits)
     value = float(text)
     return int(value) if math.isfinite(value) and value == math.floor(value) else value
 
