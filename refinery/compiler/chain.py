@@ -18,6 +18,7 @@ from refinery.compiler.column_names import ColumnNames, Keys, called, column, st
 from refinery.compiler.deduplicators import MATCH_KEY
 from refinery.compiler.feature_users import FeatureUse, feature_users
 from refinery.compiler.field_values import FieldValues
+from refinery.compiler.json_fields import field_of
 from refinery.compiler.layers import Layers
 from refinery.compiler.mistakes import each_of, sentences
 from refinery.compiler.model import ALONE, Chain, CompileContext, OrderTerm, Schema, Stat, TextChange
@@ -212,9 +213,8 @@ class _Compiler:
         body = operator.compare if self.around.compare else operator.sql
         render = partial(self._render, step, operator, keys, body)
         (compared,), terms = each_of([lambda: [render()], lambda: self._order(step, keys)])
-        if step.params.get("index") and operator.match == "keys":
-            compared = {name: self.fields.lasting(expression) for name, expression in compared.items()}
-        for name, expression in compared.items():
+        lasting = step.params.get("index") and operator.match == "keys"
+        for name, expression in (self.fields.lasting(compared) if lasting else compared).items():
             self._define_key(step, MATCH_KEY + name, expression, note)
         for number, (expression, direction) in enumerate(terms):
             name = self._define_key(step, f"{MATCH_KEY}order_{number}", expression, "the order in which one is kept")
@@ -243,7 +243,7 @@ class _Compiler:
             **{"params": params, "text": text},
             "feature": lambda name, **given: self._feature(name, keys, step, given),
             "shares": lambda name: self.share and self.users.get((keys, self.version[keys][1], name), 0) > 1,
-            "field": lambda name: self.values.get((name,)) or self._input(name),
+            "field": partial(field_of, schema=self.schema, written=self.values, read=self._input),
             "suffix": self._suffix(operator),
             "removed": self.chain.removed,
         }

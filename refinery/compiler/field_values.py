@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from refinery.common.lazy import exp
@@ -35,10 +35,11 @@ class FieldValues:
         self.functions |= called(found) & {"json_by_value", "json_order"}
         return found
 
-    def lasting(self, expression: exp.Expr) -> exp.Expr:
-        """A key in a form that the same value has in every run, whatever type the other values of a run give it."""
+    def lasting(self, keys: Mapping[str, exp.Expr]) -> dict[str, exp.Expr]:
+        """Keys in a form that a value has in every run, whatever type the other values of a run give it."""
         self.functions.add("json_key")
-        return parse(f"json_key(CAST(to_json({expression.sql('duckdb', normalize_functions=False)}) AS VARCHAR))")
+        sql = {name: key.sql("duckdb", normalize_functions=False) for name, key in keys.items()}
+        return {name: parse(f"json_key(CAST(to_json({key}) AS VARCHAR))") for name, key in sql.items()}
 
     def is_json(self, sql: str) -> bool:
         """Return whether an expression has a JSON value."""

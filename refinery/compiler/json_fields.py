@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 
-from refinery.common.fields import field_name
+from refinery.common.fields import field_name, keys_of, quoted
 from refinery.compiler.column_names import Keys
 from refinery.compiler.model import Schema
 from refinery.compiler.templates import json_path, lit
@@ -56,6 +57,20 @@ def _misfit(keys: Keys, kind: str, line: str) -> str:
     shown = f"left(CAST({value} AS VARCHAR), 100)"
     message = lit(f"field {name} is declared as {kind}, which does not hold ")
     return f"WHEN {wrong} THEN error({message} || {shown})"
+
+
+def field_of(name: str, schema: Schema, written: Mapping[Keys, str], read: Callable[[str], str]) -> str:
+    """SQL for a field that a parameter names; a nested one, unless a field has the whole name.
+
+    written: columns of fields that mappers have written. read: returns the column of a field of the input.
+    """
+    head, *inner = (name,) if name in schema.columns or (name,) in written else keys_of(name)
+    if not inner:
+        return written.get((head,)) or read(head)
+    column = read(head)
+    if schema.columns.get(head, "").upper() == "JSON":
+        return f"({column} -> {lit(json_path(tuple(inner)))})"
+    return ".".join([column, *map(quoted, inner)])
 
 
 def functions_of(name: str, schema: Schema) -> set[str]:

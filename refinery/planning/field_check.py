@@ -61,7 +61,7 @@ def _asked(step: Step, body: str) -> Iterator[NamedField]:
         value = step.params.get(asked.text) if asked.is_variable else asked.text
         if isinstance(value, str) and value:
             by = f"{step.name}.{asked.text}" if asked.is_variable else step.name
-            yield NamedField(field_name((value,)), step.where, by)
+            yield NamedField(value, step.where, by, is_either=True)
 
 
 def text_fields(recipe: Recipe) -> tuple[tuple[str, ...], ...]:

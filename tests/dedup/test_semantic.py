@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -183,3 +184,19 @@ def test_samples_without_an_embedding_and_other_lengths(tmp_path: Path) -> None:
     assert len(exported(run)) == 3 and any("no sample has an embedding" in note for note in run.warnings)
     with pytest.raises(OperatorError, match="embeddings have 2 and 3 numbers; they must come from one model"):
         refine(tmp_path / "two", [{"text": "a", "embedding": [1, 2]}, {"text": "b", "embedding": [1, 2, 3]}], [STEP])
+
+
+def test_nested_embeddings_are_compared(tmp_path: Path) -> None:
+    """A field whose name has a dot goes before a nested one."""
+    samples = [{"text": "a", "meta": {"e": [1, 0], "x": None}}, {"text": "b", "meta": {"e": [1, 0.0]}, "u": 1}]
+    more = [{"text": "c", "meta": {"e": None}}, {"text": "d", "meta": "none"}]
+    for used, kept in (
+        (samples, ["a"]),
+        (samples + more, ["a", "c", "d"]),
+        ([{**samples[0], "meta.e": [0, 1]}, samples[1]], ["a", "b"]),
+    ):
+        source, out = tmp_path / "in.jsonl", tmp_path / f"out{len(kept)}.jsonl"
+        source.write_text("".join(json.dumps(sample) + "\n" for sample in used))
+        step = {"semantic_deduplicator": {"embedding_key": "meta.e"}}
+        refinery.run({"dataset_path": str(source), "export_path": str(out), "process": [step]}, overwrite=True)
+        assert [json.loads(line)["text"] for line in out.read_text().splitlines()] == kept

@@ -18,7 +18,11 @@ OPERATOR = {
     ),
     "version": 1,
     "params": {
-        "embedding_key": {"type": "str", "default": "embedding", "doc": "Field with the embedding."},
+        "embedding_key": {
+            "type": "str",
+            "default": "embedding",
+            "doc": "Field with the embedding; `meta.embedding` for a nested one.",
+        },
         "cosine_threshold": {
             "type": "float",
             "default": 0.95,
