@@ -36,6 +36,7 @@ from refinery.results.database import Counts
 from refinery.results.delivery import not_as_left
 from refinery.results.kept_samples import KeptSamples
 from refinery.results.open_tables import open_tables
+from refinery.results.pandas_frames import frame_of
 from refinery.results.stdout import pour
 from refinery.storage.run_folder import RunDir
 from refinery.storage.urls import is_stdout
@@ -87,10 +88,10 @@ class Run:
         return self._kept.relation(con if con is not None else duckdb.default_connection())
 
     def to_pandas(self) -> Any:
-        """The kept samples as a pandas frame. Raises OperatorError without pandas."""
+        """The kept samples as a pandas frame, large integers beside NULL as objects. Raises OperatorError without pandas."""
         if importlib.util.find_spec("pandas") is None:
             raise OperatorError("to_pandas needs pandas: pip install pandas")
-        return self.to_arrow().to_pandas()
+        return frame_of(self.to_arrow())
 
     def to_ray(self) -> Any:
         """The kept samples as a `ray.data.Dataset`, which tasks read (extra `ray`)."""

@@ -38,8 +38,8 @@ def sql_of(structure: Structure) -> str:
     return '"NULL"' if structure == NOTHING else structure
 
 
-def structure_of(profile: FieldProfile, depth: int = 0) -> Structure:
-    """The type of a field; `NOTHING` if all values are null."""
+def structure_of(profile: FieldProfile, depth: int = 0, unsigned: bool = False) -> Structure:
+    """The type of a field; `NOTHING` if all values are null. unsigned: UBIGINT for HUGEINT where it is enough."""
     lists, objects = profile.items is not None, profile.members is not None
     kinds = profile.boolean + profile.text + profile.number + lists + objects
     if kinds == 0:
@@ -47,20 +47,24 @@ def structure_of(profile: FieldProfile, depth: int = 0) -> Structure:
     if kinds > 1 or ((lists or objects) and depth == _DEEPEST):
         return "JSON"
     if profile.items is not None:
-        return [structure_of(profile.items, depth + 1)]
+        return [structure_of(profile.items, depth + 1, unsigned)]
     if profile.members is not None:
-        return _struct(profile, depth)
+        return _struct(profile, depth, unsigned)
     if profile.number:
-        return number_type(profile)
+        return number_type(profile, unsigned)
     return "VARCHAR" if profile.text else "BOOLEAN"
 
 
-def number_type(profile: FieldProfile) -> str:
-    """The type of numbers: BIGINT, HUGEINT, DOUBLE, DECIMAL, or JSON."""
+def number_type(profile: FieldProfile, unsigned: bool = False) -> str:
+    """The type of numbers: BIGINT, HUGEINT (or UBIGINT, if `unsigned`), DOUBLE, DECIMAL, or JSON."""
     low, high = profile.low or 0, profile.high or 0
     whole = max(profile.whole, _digits(low), _digits(high))
     if not profile.decimal and not profile.special:
-        return "BIGINT" if -(2**63) <= low and high < 2**63 else "HUGEINT" if whole <= _DECIMAL_DIGITS else "JSON"
+        if -(2**63) <= low and high < 2**63:
+            return "BIGINT"
+        if unsigned and 0 <= low and high < 2**64:
+            return "UBIGINT"
+        return "HUGEINT" if whole <= _DECIMAL_DIGITS else "JSON"
     if not profile.inexact:
         return "DOUBLE"
     width = whole + profile.scale
@@ -74,10 +78,10 @@ def _digits(value: int) -> int:
     return len(str(abs(value))) if abs(value) < 10**_DECIMAL_DIGITS else _DECIMAL_DIGITS + 1
 
 
-def _struct(profile: FieldProfile, depth: int) -> Structure:
+def _struct(profile: FieldProfile, depth: int, unsigned: bool) -> Structure:
     """A STRUCT; JSON where no STRUCT can have the names, or objects have none."""
     members = profile.members or {}
     alike = len({name.lower() for name in members}) < len(members)
     if profile.wide or not members or alike or any(not name or "\0" in name for name in members):
         return "JSON"
-    return {name: structure_of(member, depth + 1) for name, member in members.items()}
+    return {name: structure_of(member, depth + 1, unsigned) for name, member in members.items()}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from refinery.io.model import Written
+from refinery.io.field_scan import profile_of_all
+from refinery.io.model import Shard, Written
 from refinery.io.writers.export import export
 from refinery.io.writers.shared_file import SharedFile, share
 from refinery.recipe import Recipe
@@ -59,11 +61,12 @@ class NoExport:
 class FileExport:
     """Files at the recipe's export_path: one that threads write together, or parts that are put together.
 
-    aside: folder for bytes of shards that do not fit memory until their turn comes.
+    aside: folder for bytes of shards that do not fit memory until their turn comes. shards: of the input, whose fields
+    are the columns of a table without samples. notes: receives notes for the user.
     """
 
-    def __init__(self, recipe: Recipe, lines: bool, aside: Path) -> None:
-        self._recipe, self._lines, self._aside = recipe, lines, aside
+    def __init__(self, recipe: Recipe, lines: bool, aside: Path, shards: Sequence[Shard], notes: list[str]) -> None:
+        self._recipe, self._lines, self._aside, self._shards, self._notes = recipe, lines, aside, shards, notes
         self._target = Workplace.of(recipe.work_dir).file_of_export(recipe.export_path)
         self.output: SharedFile | None = None
 
@@ -80,7 +83,8 @@ class FileExport:
             return self.output.finish()
         recipe, parts = self._recipe, last.files("part")
         options = recipe.export_format, recipe.export_shard_size, self._lines, recipe.export_in_parallel
-        return export(parts, self._target, *options)
+        profile = partial(profile_of_all, self._shards)
+        return export(parts, self._target, *options, profile=profile, note=self._notes.append)
 
     def stats(self) -> Written | None:
         """None: the tables have the statistics."""

@@ -108,10 +108,10 @@ class LocalBackend:
 
     def sink(self) -> ExportSink:
         """Files at export_path."""
-        recipe = self._prepared.recipe
-        if not recipe.exports:
+        prepared = self._prepared
+        if not prepared.recipe.exports:
             return NoExport()
-        return FileExport(recipe, self._prepared.lines, self._store.scratch())
+        return FileExport(prepared.recipe, prepared.lines, self._store.scratch(), prepared.shards, prepared.notes)
 
     def close(self) -> None:
         """End all processes."""

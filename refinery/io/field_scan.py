@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from collections.abc import Set as AnySet
 
 import numpy as np
@@ -21,18 +22,26 @@ _BATCH = 8 << 20
 _LONGEST = 1000
 
 
-def profile_of(shard: Shard, wanted: AnySet[str]) -> InputProfile:
-    """Profile of the samples of a shard. wanted: names of the fields that are looked at, in lower case."""
+def profile_of(shard: Shard, wanted: AnySet[str] | None) -> InputProfile:
+    """Profile of the samples of a shard. wanted: names of the fields that are looked at, in lower case; None: all."""
     scan = FieldScan(wanted)
     for batch in read(shard, _BATCH):
         scan.see(texts(batch.table[LINE]))
     return scan.profile()
 
 
-class FieldScan:
-    """A scan of lines. wanted: names of the fields that are looked at, in lower case."""
+def profile_of_all(shards: Iterable[Shard]) -> InputProfile:
+    """Profile of all fields of all samples of some shards of lines."""
+    found = InputProfile()
+    for shard in shards:
+        found.merge(profile_of(shard, None))
+    return found
 
-    def __init__(self, wanted: AnySet[str]) -> None:
+
+class FieldScan:
+    """A scan of lines. wanted: names of the fields that are looked at, in lower case; None: all."""
+
+    def __init__(self, wanted: AnySet[str] | None) -> None:
         self._wanted = wanted
         self._nodes = np.zeros((_NODES, seen.COLUMNS), np.int64)
         self._table = np.zeros(4 * _NODES, np.int64)
@@ -107,7 +116,8 @@ class FieldScan:
         count = self._counts[seen.NODES]
         of_lines = (self._nodes[1:count, seen.PARENT] == 0) & (self._nodes[1:count, seen.WANTED] == seen.UNKNOWN)
         for node in (np.flatnonzero(of_lines) + 1).tolist():
-            self._nodes[node, seen.WANTED] = seen.YES if self._name(node).lower() in self._wanted else seen.NO
+            wanted = self._wanted is None or self._name(node).lower() in self._wanted
+            self._nodes[node, seen.WANTED] = seen.YES if wanted else seen.NO
 
     def _take_integers(self, data: np.ndarray) -> None:
         """See the integers beyond 64 bits."""

@@ -15,8 +15,10 @@ import re
 import shutil
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 
+from refinery.common.field_profile import InputProfile
 from refinery.errors import OutputError
 from refinery.execution.ray.export_list import MARKER, Listing
 from refinery.io.model import Written
@@ -51,17 +53,34 @@ def folder_of(export_path: str) -> str:
     return export_path.rstrip("/") if is_url(export_path) else os.path.expanduser(export_path)
 
 
-def export_part(store: str, part: str, folder: str, name: str, kind: str, lines: bool) -> str:
-    """Write a part under its name into the folder; runs on the cluster. Returns `Written` as JSON."""
+def needs_profile(kind: str, lines: bool) -> bool:
+    """Return whether the columns of each part depend on the samples of all parts."""
+    return lines and writer_of(kind).layout == "columns"
+
+
+def profile_part(store: str, part: str) -> str:
+    """Profile of the fields of a part, as JSON; runs on the cluster."""
+    from refinery.io.writers.tables import profile_of_part
+
+    return json.dumps(profile_of_part(str(open_store(store).fetch(part)))[0].plain())
+
+
+def export_part(profile: str, store: str, part: str, folder: str, name: str, kind: str, lines: bool) -> str:
+    """Write a part under its name into the folder; runs on the cluster. Returns `Written` as JSON.
+
+    profile: of the fields of all parts, as JSON; "" where the columns do not depend on it.
+    """
     files = [str(open_store(store).fetch(part))]
     lasting = writer_of(kind).part_name
+    whole = partial(InputProfile.of_plain, json.loads(profile)) if profile else None
+    put = partial(export, files, kind=lasting, lines=lines, in_parallel=False, profile=whole, whole=True)
     if not is_url(folder):
-        [written] = export(files, os.path.join(folder, name), lasting, 0, lines, in_parallel=False)
+        [written] = put(export_path=os.path.join(folder, name))
         return json.dumps(asdict(written))
     target, url = open_store(folder), f"{folder}/{name}"
     with writing(url):
         aside = target.scratch() / name
-        [written] = export(files, str(aside), lasting, 0, lines, in_parallel=False)
+        [written] = put(export_path=str(aside))
         target.publish(aside, name)
     return json.dumps(asdict(written) | {"path": url, "version": version_of(info_of(url), url)})
 

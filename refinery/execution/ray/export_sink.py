@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from refinery.common.field_profile import InputProfile
 from refinery.execution.export_sink import Note
 from refinery.execution.ray import export
 from refinery.execution.ray.connection import ClusterConnection
 from refinery.execution.ray.export_list import Listing
 from refinery.execution.ray.map import every
+from refinery.io.json_columns import JsonColumns, mixed_note
 from refinery.io.model import Written
 from refinery.io.writers.shared_file import SharedFile
 from refinery.planning.plan import Plan
@@ -40,10 +42,20 @@ class ClusterExport:
         parts = export.names(self._prepared.fingerprint, kind, last.results)
         jobs = [(self._store.url, result.part, self._folder, name, kind, lines) for result, name in parts]
         self._listing.begin(name for _, name in parts)
-        answers = every(self._cluster(), export.export_part, jobs)
+        profile = self._profile([part for _, part, *_ in jobs]) if export.needs_profile(kind, lines) else ""
+        answers = every(self._cluster(), export.export_part, jobs, shared=(profile,))
         written = [Written(**json.loads(answer)) for answer in answers]
         export.publish(self._folder, self._listing, written)
         return written
+
+    def _profile(self, parts: Sequence[str]) -> str:
+        """Profile of the fields of all parts, found by one task for each, as JSON."""
+        whole = InputProfile()
+        for answer in every(self._cluster(), export.profile_part, [(self._store.url, part) for part in parts]):
+            whole.merge(InputProfile.of_plain(json.loads(answer)))
+        if note := mixed_note(JsonColumns.of(whole), self._folder):
+            self._prepared.notes.append(note)
+        return json.dumps(whole.plain())
 
     def stats(self) -> Written | None:
         """None: the tables have the statistics."""

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from functools import reduce
 from typing import Any
 
 import pyarrow as pa
 
 from refinery.common.extras import lacks
+from refinery.common.field_profile import InputProfile
 from refinery.errors import OperatorError
 from refinery.execution.ray import results
 from refinery.execution.ray.tasks import answered
-from refinery.results.kept_samples import KeptSamples, merged, structure_of, tables_of
+from refinery.io.field_scan import profile_of
+from refinery.io.json_columns import JsonColumns
+from refinery.results.kept_samples import KeptSamples, tables_of
 from refinery.workers.serialization import from_json, to_json
 
 
@@ -27,27 +29,29 @@ def dataset_of(kept: KeptSamples) -> Any:
 
     shards = [to_json(shard) for shard in kept.shards]
     if kept.lines:
-        look = ray.remote(num_cpus=1)(_structure)
-        found = ray.get([look.remote(shard) for shard in shards])
-        kept.__dict__["structure"] = reduce(merged, (json.loads(results.read(answer)) for answer in found), "NULL")
+        look = ray.remote(num_cpus=1)(_profile)
+        profile = InputProfile()
+        for answer in ray.get([look.remote(shard) for shard in shards]):
+            profile.merge(InputProfile.of_plain(json.loads(results.read(answer))))
+        kept.__dict__["columns"] = JsonColumns.of(profile)
     schema = kept.schema
     if not shards or not schema.names:
         return ray.data.from_arrow(schema.empty_table())
     pieces = ray.data.from_items([{"shard": shard} for shard in shards], override_num_blocks=len(shards))
     read: Any = _read
-    given = {"schema": schema, "structure": kept.structure if kept.lines else None}
+    given = {"schema": schema, "columns": kept.columns if kept.lines else None}
     return pieces.map_batches(read, batch_size=1, batch_format="pyarrow", fn_kwargs=given)
 
 
-def _structure(shard: str) -> str:
-    return answered(lambda: json.dumps(structure_of(from_json(shard))))
+def _profile(shard: str) -> str:
+    return answered(lambda: json.dumps(profile_of(from_json(shard), None).plain()))
 
 
-def _read(pieces: Any, schema: pa.Schema, structure: Any) -> Iterator[Any]:
+def _read(pieces: Any, schema: pa.Schema, columns: JsonColumns | None) -> Iterator[Any]:
     """The samples of pieces of the export."""
     for shard in pieces["shard"].to_pylist():
         found = False
-        for table in tables_of(from_json(shard), schema, structure):
+        for table in tables_of(from_json(shard), schema, columns):
             found = True
             yield table
         if not found:

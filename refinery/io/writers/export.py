@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
+from refinery.common.field_profile import InputProfile
 from refinery.common.fields import quoted
 from refinery.io.model import Written
 from refinery.io.writers.export_files import behind_link, names, put, stem_of
@@ -26,11 +27,15 @@ def export(
     shard_size: int = 0,
     lines: bool = True,
     in_parallel: bool = True,
+    profile: Callable[[], InputProfile] | None = None,
+    whole: bool = False,
+    note: Callable[[str], None] | None = None,
 ) -> list[Written]:
     """Write the samples of all parts, in the order of the parts, to `export_path`, or to `name-00-of-03.jsonl` and on.
 
     kind: one of the registered formats. shard_size: maximum bytes of uncompressed data in a file; 0: one file. lines: the
     parts are JSON lines, else Parquet. in_parallel: write several files at once; conversions use all cores anyway.
+    profile, whole, note: see ExportJob.
     Each file gets its name when it is complete. Raises OutputError when that fails.
     """
     writer = writer_of(kind, export_path)
@@ -40,7 +45,7 @@ def export(
         os.makedirs(folder, exist_ok=True)
         tidy(os.path.expanduser(export_path))
         files, targets = [os.fspath(part) for part in parts], partial(names, export_path, kind)
-        return writer.join(ExportJob(files, targets, shard_size, lines, workers, folder))
+        return writer.join(ExportJob(files, targets, shard_size, lines, workers, folder, profile, whole, note))
 
 
 def _cores() -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
+from refinery.common.field_profile import InputProfile
 from refinery.common.lazy_dataclass import dataclass
 from refinery.io.model import Written
 
@@ -15,7 +16,8 @@ class ExportJob:
 
     parts: files of the shards, in order. targets: the files to write, for a number of files; 0: one file of the export's
     own name. shard_size: maximum bytes of uncompressed data in a file; 0: one file. lines: the parts are JSON lines, else
-    Parquet. workers: threads. folder: of the export, for temporary files.
+    Parquet. workers: threads. folder: of the export, for temporary files. profile: of the fields of the input, for the
+    columns if no sample is left; with `whole`, of all samples of an export that has other parts, too. note: called with notes for the user.
     """
 
     parts: Sequence[str]
@@ -24,6 +26,9 @@ class ExportJob:
     lines: bool
     workers: int
     folder: str
+    profile: Callable[[], InputProfile] | None = None
+    whole: bool = False
+    note: Callable[[str], None] | None = None
 
 
 class Writer(ABC):

@@ -38,4 +38,4 @@ class ParquetWriter(Writer):
         """Write the parts as tables with the columns of all of them."""
         from refinery.io.writers.tables import export_parquet
 
-        return export_parquet(job.parts, job.lines, job.workers, job.targets, job.shard_size)
+        return export_parquet(job)

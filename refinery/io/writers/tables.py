@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
+from refinery.common.field_profile import InputProfile
 from refinery.common.lazy import pq
 from refinery.errors import OutputError
 from refinery.io.batch import LINE
 from refinery.io.conform import conform
 from refinery.io.convert import Converter
+from refinery.io.field_scan import FieldScan
+from refinery.io.json_columns import JsonColumns, mixed_note
 from refinery.io.limits import ReadLimits
 from refinery.io.model import Source, Written
 from refinery.io.readers.json_lines import read_lines
+from refinery.io.writers.model import ExportJob
 from refinery.io.writers.temp_files import aside_of
 from refinery.io.writers.write import ROW_GROUP, parquet_writer, writing
+from refinery.kernels.core.arrow import texts
 
 _MOST_COLUMNS = 20_000
-_INTEGERS = ("UBIGINT", "BIGINT", "HUGEINT")
 
 Names = Callable[[int], list[str]]
 
@@ -43,9 +45,10 @@ def table_to_lines(part: str, target: str) -> str:
     return target
 
 
-def export_parquet(parts: Sequence[str], lines: bool, workers: int, targets: Names, shard_size: int) -> list[Written]:
+def export_parquet(job: ExportJob) -> list[Written]:
     """Write parts to one Parquet file, or to several with about the same number of rows."""
-    if not lines:
+    parts, workers, targets, shard_size = job.parts, job.workers, job.targets, job.shard_size
+    if not job.lines:
         # A part without rows knows less of the types of columns that were added to it.
         schemas = [pq.read_schema(part).remove_metadata() for part in parts]
         schema = pa.unify_schemas(schemas, promote_options="permissive") if parts else pa.schema([])
@@ -54,15 +57,11 @@ def export_parquet(parts: Sequence[str], lines: bool, workers: int, targets: Nam
         size = sum(found.row_group(i).total_byte_size for found in metadata for i in range(found.num_row_groups))
         tables = (conform(table, schema, "a part") for table in _in_order(parts, _tables_of, workers))
         return _write(tables, schema, rows, size, targets, shard_size)
-    structure, rows, size = _structure(parts, workers)
-    wide: set[str] = set()
-    while True:
-        schema = pa.schema([(name, _arrow(kind, name in wide)) for name, kind in structure.items()])
-        read = partial(_parse, structure=structure, schema=schema)
-        try:
-            return _write(_in_order(parts, read, workers), schema, rows, size, targets, shard_size)
-        except _TooWide as error:
-            wide.add(error.column)
+    columns, rows, size = _columns_of(job)
+    if job.note is not None and (note := mixed_note(columns, targets(0)[0])):
+        job.note(note)
+    read = partial(_parsed, columns=columns)
+    return _write(_in_order(parts, read, workers), columns.schema, rows, size, targets, shard_size)
 
 
 def _in_order(parts: Sequence[str], read: Callable[[str], Iterator[pa.Table]], workers: int) -> Iterator[pa.Table]:
@@ -134,11 +133,32 @@ def _write_file(
 # JSON lines as tables
 
 
-class _TooWide(Exception):
-    """A number in this column does not fit 64 bits with a sign."""
+def profile_of_part(part: str) -> tuple[InputProfile, int, int]:
+    """Profile of the fields of a part of JSON lines, the number of the lines, and their bytes."""
+    scan, rows, size = FieldScan(None), 0, 0
+    for table in _lines_of(part):
+        scan.see(texts(table[LINE]))
+        rows += len(table)
+        size += table.nbytes
+    return scan.profile(), rows, size
 
-    def __init__(self, column: str) -> None:
-        self.column = column
+
+def _columns_of(job: ExportJob) -> tuple[JsonColumns, int, int]:
+    """The columns for all lines, the number of lines, and their bytes."""
+    profile, total, total_size = InputProfile(), 0, 0
+    with ThreadPoolExecutor(max(1, job.workers)) as pool:
+        for found, rows, size in pool.map(profile_of_part, job.parts):
+            profile.merge(found)
+            total += rows
+            total_size += size
+    if job.profile is not None and (job.whole or not total):
+        profile = job.profile()
+    if len(profile.names) > _MOST_COLUMNS:
+        raise OutputError(
+            f"the results have {len(profile.names)} different fields, too many for columns. Export them as jsonl, "
+            "which does not need the same fields in every row"
+        )
+    return JsonColumns.of(profile), total, total_size
 
 
 def _source(part: str) -> Source:
@@ -146,136 +166,18 @@ def _source(part: str) -> Source:
     return Source(part, "jsonl", compression, ".jsonl", os.path.getsize(part))
 
 
-def _columns(part: str) -> Iterator[pa.Table]:
+def _lines_of(part: str) -> Iterator[pa.Table]:
     for batch in read_lines(_source(part), 0, -1, ReadLimits(rows=1 << 16, line=1 << 40, check=False)):
         if len(batch):
             yield batch.table
 
 
-def _converted(part: str) -> Iterator[tuple[Converter, pa.Table]]:
-    """Lines of a part in batches, with a converter for them; a part without lines has none, as one takes its time."""
-    tables = _columns(part)
+def _parsed(part: str, columns: JsonColumns) -> Iterator[pa.Table]:
+    """The lines of a part as columns; a part without lines needs no connection, as one takes its time."""
+    tables = _lines_of(part)
     first = next(tables, None)
     if first is None:
         return
     with Converter() as converter:
         for table in chain((first,), tables):
-            converter.con.register("lines", table)
-            yield converter, table
-
-
-def _structure(parts: Sequence[str], workers: int) -> tuple[dict[str, Any], int, int]:
-    """Names and types of the members of all lines, the number of lines, and their bytes."""
-
-    def of_part(part: str) -> tuple[Any, int, int]:
-        found: Any = {}
-        rows = size = 0
-        for converter, table in _converted(part):
-            sql = f"SELECT json_group_structure({LINE}::JSON)::VARCHAR FROM lines"
-            [(text,)] = converter.con.execute(sql).fetchall()
-            found = _merge(found, json.loads(text))
-            rows += len(table)
-            size += table.nbytes
-        return found, rows, size
-
-    merged: Any = {}
-    total = total_size = 0
-    with ThreadPoolExecutor(max(1, workers)) as pool:
-        for found, rows, size in pool.map(of_part, parts):
-            merged = _merge(merged, found)
-            total += rows
-            total_size += size
-    if len(merged) > _MOST_COLUMNS:
-        raise OutputError(
-            f"the results have {len(merged)} different fields, too many for columns. Export them as jsonl, "
-            "which does not need the same fields in every row"
-        )
-    return merged, total, total_size
-
-
-def _merge(one: Any, two: Any) -> Any:
-    """The type for values of both; types are DuckDB's names, objects for structs, [type] for lists."""
-    if one == two or two == "NULL":
-        return one
-    if one == "NULL":
-        return two
-    if isinstance(one, dict) and isinstance(two, dict):
-        return {**one, **{name: _merge(one.get(name, "NULL"), kind) for name, kind in two.items()}}
-    if isinstance(one, list) and isinstance(two, list):
-        return [_merge(one[0], two[0])]
-    numbers = (*_INTEGERS, "DOUBLE")
-    if one in numbers and two in numbers:
-        return "DOUBLE" if "DOUBLE" in (one, two) else "HUGEINT"
-    return "JSON"
-
-
-def _arrow(kind: Any, wide: bool) -> pa.DataType:
-    """The Arrow type of a column. wide: a whole number in it does not fit int64."""
-    if isinstance(kind, dict):
-        return pa.struct([(name, _arrow(inner, wide)) for name, inner in kind.items()])
-    if isinstance(kind, list):
-        return pa.list_(_arrow(kind[0], wide))
-    if kind in _INTEGERS:
-        return (pa.uint64() if kind == "UBIGINT" else pa.float64()) if wide else pa.int64()
-    return {"BOOLEAN": pa.bool_(), "DOUBLE": pa.float64()}.get(kind, pa.string())
-
-
-def _parse(part: str, structure: dict[str, Any], schema: pa.Schema) -> Iterator[pa.Table]:
-    """The lines of a part as columns."""
-    import duckdb
-
-    if not structure:
-        for table in _columns(part):
-            yield pa.table({"": pa.nulls(len(table))}).select([])
-        return
-    # Whole numbers are read wide and narrowed here: DuckDB would make NULL of a number that does not fit.
-    text = json.dumps(_widest(structure), ensure_ascii=False).replace("'", "''")
-    for converter, table in _converted(part):
-        try:
-            found = converter.con.sql(f"SELECT UNNEST(from_json({LINE}, '{text}')) FROM lines").to_arrow_table()
-        except duckdb.Error:  # names that differ in letter case alone
-            found = None
-        yield _narrow(found, schema) if found is not None else _parse_slowly(table, structure, schema)
-
-
-def _widest(kind: Any) -> Any:
-    if isinstance(kind, dict):
-        return {name: _widest(inner) for name, inner in kind.items()}
-    if isinstance(kind, list):
-        return [_widest(kind[0])]
-    return "HUGEINT" if kind in _INTEGERS else "VARCHAR" if kind == "NULL" else kind
-
-
-def _narrow(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    columns = []
-    for column, field in zip(table.columns, schema, strict=True):
-        try:
-            columns.append(column.cast(field.type))
-        except pa.ArrowInvalid:
-            raise _TooWide(field.name) from None
-    return pa.Table.from_arrays(columns, schema=schema)
-
-
-def _parse_slowly(lines: pa.Table, structure: dict[str, Any], schema: pa.Schema) -> pa.Table:
-    rows = [json.loads(line) for line in lines[LINE].to_pylist()]
-    columns = []
-    for field in schema:
-        values = [_fit(row.get(field.name), structure[field.name]) for row in rows]
-        try:
-            columns.append(pa.array(values, field.type))
-        except (pa.ArrowInvalid, OverflowError):
-            raise _TooWide(field.name) from None
-    return pa.Table.from_arrays(columns, schema=schema)
-
-
-def _fit(value: Any, kind: Any) -> Any:
-    """A JSON value in the column's type: values without a common type stay JSON text."""
-    if value is None:
-        return None
-    if isinstance(kind, dict):
-        return {name: _fit(value.get(name), inner) for name, inner in kind.items()}
-    if isinstance(kind, list):
-        return [_fit(item, kind[0]) for item in value]
-    if kind == "JSON":
-        return json.dumps(value, ensure_ascii=False)
-    return float(value) if kind == "DOUBLE" else value
+            yield columns.table(converter.con, table)

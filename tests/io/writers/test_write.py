@@ -295,14 +295,15 @@ def test_types_of_columns_are_those_of_all_lines(tmp_path: Path) -> None:
         "big": "uint64",
         "s": "struct<a: int64, b: list<element: double>>",
         "l": "list<element: struct<z: int64>>",
-        "n": "string",
+        "n": "null",
         "b": "bool",
-        "u": "double",
+        "u": "decimal128(38, 0)",
         "e": "string",
     }
     rows = table.to_pylist()
     assert [row["mixed"] for row in rows] == ["1", '"x"', '{"k":[1]}']
     assert [row["big"] for row in rows] == [1, 2**63, 0]
+    assert [row["u"] for row in rows] == [1, -1, 2**63]
     assert [row["s"] for row in rows] == [{"a": 1, "b": None}, {"a": None, "b": [1.5]}, None]
     assert [row["l"] for row in rows] == [[], [{"z": 1}], None]
 
@@ -311,7 +312,7 @@ def test_names_that_differ_in_case_alone(tmp_path: Path) -> None:
     samples = [{"id": 1, "ID": "x", "m": {"a": [1], "A": None}, "j": 1}, {"Id": 0.5, "id": 2, "j": "s"}]
     [written] = export(parts_of_lines(tmp_path, samples), str(tmp_path / "res.parquet"), "parquet")
     assert load(written.path) == [
-        {"id": 1, "ID": "x", "m": {"a": [1], "A": None}, "j": "1", "Id": None},
+        {"id": 1, "ID": "x", "m": '{"a":[1],"A":null}', "j": "1", "Id": None},
         {"id": 2, "ID": None, "m": None, "j": '"s"', "Id": 0.5},
     ]
 
