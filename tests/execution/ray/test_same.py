@@ -73,6 +73,18 @@ def test_everything(driver: Any, tmp_path: Path, operators: Path, layout: str, m
     assert not (tmp_path / "ray" / ".tmp").exists()
 
 
+def test_data_that_an_operator_has_read_in_an_earlier_run(driver: Any, tmp_path: Path) -> None:
+    """Ray keeps the processes of a driver, and with them the modules that a run has imported."""
+    own = operator_folder(tmp_path / "own", picky="return f'{text} {WORD}'")
+    path = own / "mappers" / "picky_mapper.py"
+    path.write_text(path.read_text() + "\nWORD = (Path(__file__).parent / 'word.txt').read_text()\n")
+    write_lines(tmp_path / "in.jsonl", samples(20))
+    for word in ("one", "two"):
+        (path.parent / "word.txt").write_text(word)
+        run = on_ray(tmp_path, ["picky_mapper"], np=2, operators=[str(own)])
+        assert {text.split()[-1] for text in run.to_arrow()["text"].to_pylist()} == {word}
+
+
 def test_a_matcher_of_a_user(driver: Any, tmp_path: Path) -> None:
     write_lines(tmp_path / "in.jsonl", recrawls.SAMPLES)
     keys = {"shard_size": 120, "np": 2, "operators": [str(recrawls.operators_with_matcher(tmp_path / "own"))]}
