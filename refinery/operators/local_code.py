@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import hashlib
 import os
 import site
 import sys
@@ -15,6 +14,7 @@ from pathlib import Path
 from zipfile import BadZipFile, ZipFile, is_zipfile
 
 from refinery.operators.distributed import is_distributed
+from refinery.storage.file_digests import sha256_of
 
 
 def local_modules(path: Path) -> dict[str, Path]:
@@ -38,7 +38,7 @@ def local_modules(path: Path) -> dict[str, Path]:
 def digest_of(path: Path) -> str:
     """Digest of the contents of a file; empty if it cannot be read."""
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        return sha256_of(str(path))
     except OSError:
         return ""
 

@@ -46,7 +46,7 @@ def versions() -> dict[str, str]:
     """Versions of all dependencies that every result has."""
     python = ".".join(platform.python_version_tuple()[:2])  # the tables of Unicode come with it
     own = {"refinery": __version__, "python": python, "sources": own_sources(PACKAGE)}
-    return {name: version for name in (*COMPUTING, *_BEHIND) if (version := _version(name)) is not None} | own
+    return installed((*COMPUTING, *_BEHIND)) | own
 
 
 def libraries_of_shipped(name: str) -> dict[str, str]:
@@ -91,6 +91,11 @@ def libraries(path: Path) -> dict[str, str]:
     names = {name for file in (path, *local.values()) for text in sources_in(file) for name in _imports(text)}
     elsewhere = names - {"refinery", *local}
     return _installed({distribution for name in elsewhere for distribution in _distributions(name)})
+
+
+def installed(names: Iterable[str]) -> dict[str, str]:
+    """Versions of those of the packages that are installed here."""
+    return {name: version for name in names if (version := _version(name)) is not None}
 
 
 def _imports(text: bytes) -> Iterator[str]:

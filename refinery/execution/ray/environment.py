@@ -14,6 +14,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache, lru_cache
+from pathlib import Path
 from typing import Any
 
 from refinery.checkpoints.keys import versions
@@ -24,6 +25,7 @@ from refinery.execution.ray.shared_places import SharedPlace, require_shared
 from refinery.io.side_files import changed
 from refinery.operators import Function, Library, shipped
 from refinery.operators.assets import digest_of
+from refinery.operators.versions import installed, libraries, libraries_of_shipped
 
 
 def here() -> str:
@@ -46,8 +48,11 @@ def described(
 
     readers: files of users' input formats. beside: digests of the files that results depend on, by name.
     """
-    files = _files(functions, steps, library) | {path: _digest(path) for path in sorted(readers)}
-    return json.dumps({"code": _code(), "files": files, "beside": dict(beside or {}), "places": list(places)})
+    functions, steps, readers = list(functions), list(steps), sorted(readers)
+    files = _files(functions, steps, library) | {path: _digest(path) for path in readers}
+    needed = _libraries([*_own(functions), *readers], steps)
+    plain = {"code": _code(), "libraries": needed, "files": files, "beside": dict(beside or {})}
+    return json.dumps({**plain, "places": list(places)})
 
 
 @lru_cache(maxsize=8)
@@ -61,9 +66,9 @@ def check(text: str) -> None:
     if not text:
         return
     wanted = json.loads(text)
-    machine, mine = f"the machine {socket.gethostname()}", _code()
-    if wanted["code"] != mine:
-        what = _differing(wanted["code"], mine)
+    machine, mine = f"the machine {socket.gethostname()}", _code() | installed(wanted["libraries"])
+    if (needed := wanted["code"] | wanted["libraries"]) != mine:
+        what = _differing(needed, mine)
         raise OperatorError(f"{machine} has {what}. Install the same on every machine")
     different = [path for path, digest in wanted["files"].items() if _digest(path) != digest]
     for path in (*different, *changed(wanted["beside"])):
@@ -116,13 +121,28 @@ def _differing(wanted: Mapping[str, str], mine: Mapping[str, str]) -> str:
 
 def _files(functions: Iterable[Function], steps: Iterable[Any], library: Library) -> dict[str, str]:
     """Digests of the files of operators, except shipped ones, and of the files that parameters name."""
-    paths = {str(function.path) for function in functions if not function.path.is_relative_to(shipped())}
+    paths = set(_own(functions))
     for step in steps:
         for name, param in library.operators[step.name].params.items():
             value = step.params.get(name)
             if param.type in CONTENTS and isinstance(value, str) and value:
                 paths.add(value)
     return {path: _digest(path) for path in sorted(paths)}
+
+
+def _own(functions: Iterable[Function]) -> list[str]:
+    """Files of users' functions."""
+    return sorted({str(function.path) for function in functions if not function.path.is_relative_to(shipped())})
+
+
+def _libraries(files: Iterable[str], steps: Iterable[Any]) -> dict[str, str]:
+    """Versions of packages that code of users imports, or that shipped operators of these steps alone call."""
+    found: dict[str, str] = {}
+    for path in files:
+        found |= libraries(Path(path)) if path.endswith(".py") else {}
+    for step in steps:
+        found |= libraries_of_shipped(step.name)
+    return found
 
 
 def _digest(path: str) -> str:

@@ -160,3 +160,20 @@ def test_a_machine_with_other_code_or_lists_refuses(tmp_path: Path, monkeypatch:
     other["code"] |= {"duckdb": "0.1", "operators": "x"}
     with pytest.raises(OperatorError, match=r"has duckdb [\d.]+.*, not 0.1 and other operators of refinery"):
         environment.check(json.dumps(other))
+
+
+def test_a_machine_with_another_version_of_an_operators_library_refuses(tmp_path: Path) -> None:
+    """Of one that code of a user imports; those that all recipes use are in the code."""
+    from refinery.operators import Library
+
+    folder = operator_folder(tmp_path / "own", own="import click\nreturn text")
+    [function] = Library((folder,)).operators["own_mapper"].functions
+    wanted = json.loads(environment.described([function], [], Library()))
+    assert "click" in wanted["libraries"]
+    environment.check(json.dumps(wanted))
+    wanted["libraries"]["click"] = "0.1"
+    with pytest.raises(OperatorError, match=r"has click [\d.]+, not 0.1. Install the same on every machine"):
+        environment.check(json.dumps(wanted))
+    wanted["libraries"] = {"no-such-library": "0.1"}
+    with pytest.raises(OperatorError, match=r"has no-such-library none, not 0.1"):
+        environment.check(json.dumps(wanted))
