@@ -123,7 +123,7 @@ def left(run: Run, folder: Path) -> tuple[Any, dict[str, bytes], Any]:
     files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in visible if path.name != "status.json"}
     counts = run.counts.read, run.counts.kept, run.counts.removed, run.counts.quarantined
     tables = repr(content(run, "stat_summary")).replace(str(folder), "")
-    return tables, {name: data for name, data in files.items() if "stat" not in name}, counts
+    return tables, files, counts
 
 
 def recipe(inputs: Inputs, folder: Path, export: str, steps: str, keys: str) -> dict[str, Any]:
