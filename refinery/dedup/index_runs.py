@@ -63,4 +63,6 @@ class IndexRun:
             return True
         if (item.get("folder"), item.get("below")) != (self.folder, self.below):
             return False
-        return not (here and os.path.lexists(item["export"]))  # else the run folder was copied, and its export stays
+        return not (
+            here and os.path.lexists(str(item.get("export")))
+        )  # else the run folder was copied, and its export stays
