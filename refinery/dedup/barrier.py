@@ -22,6 +22,7 @@ from refinery.dedup.clusters import Clusters, cluster
 from refinery.dedup.index_runs import IndexRun
 from refinery.dedup.match_keys import MatchKeys, SqlLimits
 from refinery.dedup.matchers.model import Pairs
+from refinery.dedup.short_texts import key_of_short, note_on_short
 from refinery.dedup.verify import Comparison
 from refinery.io.model import RemovedIn
 from refinery.kernels.core.arrow import ints
@@ -112,6 +113,7 @@ def find_duplicates(given: DedupInput) -> DedupResult:
             keys = opened.enter_context(MatchKeys(given.files, matcher.columns, given.room, before, folders))
             opened.enter_context(register(keys.con, operator.functions).kept())
             write = (_of_units if matcher.takes_units else _of_samples)(given, keys, findings)
+            findings.notes += _on_short_texts(given, keys, findings.removed)
             if findings.index is None and keys.small and given.room.memory is None:  # else the stages share the limit
                 findings.writing = InThread(partial(_timed, write, opened.pop_all()))
             else:
@@ -123,6 +125,15 @@ def find_duplicates(given: DedupInput) -> DedupResult:
                     findings.extends = target
     findings.seconds = time.perf_counter() - started
     return findings
+
+
+def _on_short_texts(given: DedupInput, keys: MatchKeys, removed: np.ndarray) -> list[str]:
+    """The note on removed texts of too few tokens to be compared."""
+    short = key_of_short(given.operator, given.step) if len(removed) else None
+    if short is None:
+        return []
+    rows = [row for (row,) in keys.rows(f"SELECT _row FROM marks WHERE {short[0]} = {short[1]}")]
+    return note_on_short(given.step, int(np.isin(np.array(rows, np.int64), removed).sum()))
 
 
 def _timed(work: Callable[[], None], opened: ExitStack) -> float:

@@ -18,6 +18,7 @@ from refinery.recipe.key import RecipeKey
 from refinery.recipe.keys import BASE_PARAMS, RANGE_PARAMS, TEXT_KEY
 from refinery.recipe.lost import MissingStatistics
 from refinery.recipe.model import LibraryLike, OperatorLike, Step
+from refinery.recipe.shares import ALL_REMOVED, unreachable_bounds
 from refinery.recipe.step_items import NAME, name_of, operator_of, read_names, without_name
 from refinery.recipe.tree import Entry, Mapping, Node, Problems, Scalar, Sequence, SourcePlace, describe, order
 from refinery.recipe.values import take
@@ -244,6 +245,7 @@ class _Reader:
     def _check(self, operator: OperatorLike, params: dict[str, Any], given: Given, place: SourcePlace) -> None:
         for low, high in dict.fromkeys(map(tuple, operator.bounds.values())):  # statistics may share their bounds
             self._check_bounds(operator.name, low, high, params, given)
+        self.notes += [(given[param].node.place, text) for param, text in unreachable_bounds(operator, params, given)]
         for module, extra in getattr(operator, "needs", {}).items():
             if find_spec(module.partition(".")[0]) is None:
                 hint = f"Install it: {install_command(extra)}"
@@ -276,7 +278,7 @@ def _by_default(param: str, given: Given) -> str:
 
 def _of_no_range(kept: KeptRange) -> str:
     """The result of a filter whose range is empty."""
-    return "reversed_range keeps every sample" if kept.reversed else "every sample is removed"
+    return "reversed_range keeps every sample" if kept.reversed else ALL_REMOVED
 
 
 def _default(spec: Any) -> Any:

@@ -69,8 +69,8 @@ def idle_steps(db: Database) -> list[str]:
     """Log every step that neither changed nor removed anything; returns one line that names them all for the user."""
     rows = db.rows(f"SELECT step, operator, rows_in FROM steps WHERE {_UNMOVED} ORDER BY step")
     for step, operator, samples in rows:
-        what = f"step {step} {operator}: no sample was changed or removed"
-        event("unchanged", what, step=step, operator=operator, rows=samples)
+        what = f"Datasets before and after op [{operator}] are all the same (step {step})"  # Data-Juicer's words
+        event("unchanged", what, logging.WARNING, step=step, operator=operator, rows=samples)
     named = ", ".join(f"{step} {operator}" for step, operator, _ in rows)
     return [f"no sample was changed or removed by step{'s' if len(rows) > 1 else ''} {named}"] if rows else []
 

@@ -9,7 +9,7 @@ params:
   min_ratio: {type: float, default: 0.0, doc: Smallest share.}
   max_ratio: {type: float, default: 0.25, doc: Largest share.}
 stats:
-  special_char_ratio: {type: DOUBLE, doc: Special characters for each character.}
+  special_char_ratio: {type: DOUBLE, most: 1, doc: Special characters for each character.}
 bounds:
   special_char_ratio: [min_ratio, max_ratio]
 examples:

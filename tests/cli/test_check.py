@@ -182,3 +182,13 @@ def test_an_option_that_nobody_knows(call: Call) -> None:
     assert done.code == 2 and "--jsno: there is no such option" in done.err
     done = call("run", "--halp", "recipe.yaml")
     assert done.code == 2 and "Did you mean '--help'?" in done.err
+
+
+def test_a_recipe_that_removes_every_sample_has_problems(tmp_path: Path, call: Call) -> None:
+    (tmp_path / "in.jsonl").write_text('{"text": "a"}\n')
+    (tmp_path / "r.yaml").write_text(
+        f"dataset_path: {tmp_path}/in.jsonl\nexport_path: {tmp_path}/out.jsonl\n"
+        "process: [text_length_filter: {min_len: 9, max_len: 3}]\n"
+    )
+    done = call("check", str(tmp_path / "r.yaml"))
+    assert done.lines[-1].endswith(", but every sample is removed, see the notes")

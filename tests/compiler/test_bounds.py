@@ -10,7 +10,9 @@ import pytest
 from refinery.compiler.bounds import in_range, misses
 from refinery.errors import RecipeError
 from refinery.execution.open import open_recipe
+from refinery.operators import Library
 from refinery.operators.bounds import NO_RANGE, UNBOUNDED, FilterBound, KeptRange, kept_range
+from refinery.recipe import loads
 from tests.compiled import run_samples
 
 SAMPLES = [{"text": "one two three"}, {"text": "seven words are in this one text"}, {"text": "x " * 20}, {"text": ""}]
@@ -100,3 +102,36 @@ def test_minhash_of_data_juicer_has_no_words() -> None:
     del step["document_minhash_deduplicator"]["hash"]
     recipe, _ = open_recipe({"process": [step]}, need_inputs=False)
     assert recipe.steps[0].params["hash"] == "fast"
+
+
+@pytest.mark.parametrize(
+    ("step", "note"),
+    [
+        (
+            "character_repetition_filter: {min_ratio: 60, max_ratio: 100}",
+            "min_ratio is 60, but char_rep_ratio is at most 1: every sample is removed. Is min_ratio: 0.6 meant?",
+        ),
+        (
+            "special_characters_filter: {max_ratio: 25}",
+            "max_ratio is 25, but special_char_ratio is at most 1: no sample is above it. Is max_ratio: 0.25 meant?",
+        ),
+        ("alphanumeric_filter: {min_ratio: 500}", "but alnum_ratio is at most 1: every sample is removed"),
+        (
+            "character_repetition_filter: {min_ratio: 60, max_ratio: 100, reversed_range: true}",
+            "every sample is kept. Is min_ratio: 0.6 meant?",
+        ),
+    ],
+)
+def test_a_percentage_in_place_of_a_share_is_noted(step: str, note: str) -> None:
+    recipe = loads(f"process: [{{{step}}}]", library=Library(), need_inputs=False)
+    assert any(note in found.text for found in recipe.ignored)
+
+
+@pytest.mark.parametrize(
+    "step", ["special_characters_filter: {max_ratio: 1}", "text_length_filter: {min_len: 60}", "alphanumeric_filter"]
+)
+def test_a_bound_that_can_be_reached_has_no_note(step: str) -> None:
+    recipe = loads(
+        f"process: [{{{step}}}]" if ":" in step else f"process: [{step}]", library=Library(), need_inputs=False
+    )
+    assert not any("at most" in found.text for found in recipe.ignored)

@@ -137,11 +137,12 @@ def test_traces_of_an_earlier_run_are_gone(tmp_path: Path) -> None:
     assert not (refine(tmp_path, SAMPLES, STEPS).work_dir / "trace").exists()
 
 
-def test_a_step_without_effect_is_reported(tmp_path: Path) -> None:
+def test_a_step_without_effect_is_reported(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     run = refine(tmp_path, texts(["plain text"] * 2), [*STEPS, {"sql_filter": {"where": "id > 0"}}], open_tracer=True)
     steps = ", ".join(f"{k} {name}" for k, name in enumerate([name for step in STEPS for name in step], 1))
     assert run.warnings == (f"no sample was changed or removed by steps {steps}",)
     assert len(names(run)) == 5 and traced(run, "clean_email_mapper") == []
+    assert "Datasets before and after op [clean_email_mapper] are all the same" in caplog.text
 
 
 # Records

@@ -29,7 +29,7 @@ OPERATOR = {
         },
     },
     "stats": {
-        "alnum_ratio": {"type": "DOUBLE", "doc": "Letters and digits for each character."},
+        "alnum_ratio": {"type": "DOUBLE", "most": 1, "doc": "Letters and digits for each character."},
         "alpha_token_ratio": {"type": "DOUBLE", "doc": "With tokenization: letters for each token."},
     },
     "bounds": {"alnum_ratio": ["min_ratio", "max_ratio"], "alpha_token_ratio": ["min_ratio", "max_ratio"]},

@@ -22,7 +22,9 @@ OPERATOR = {
         "min_ratio": {"type": "float", "default": 0.0, "doc": "Smallest share."},
         "max_ratio": {"type": "float", "default": 0.5, "doc": "Largest share."},
     },
-    "stats": {"char_rep_ratio": {"type": "DOUBLE", "doc": "Occurrences of the counted n-grams for each n-gram."}},
+    "stats": {
+        "char_rep_ratio": {"type": "DOUBLE", "most": 1, "doc": "Occurrences of the counted n-grams for each n-gram."}
+    },
     "bounds": {"char_rep_ratio": ["min_ratio", "max_ratio"]},
     "functions": {
         "character_repetition": {

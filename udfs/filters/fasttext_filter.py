@@ -33,7 +33,7 @@ OPERATOR = {
     },
     "stats": {
         "fasttext_label": {"type": "VARCHAR", "doc": "Label with the greatest score of all."},
-        "fasttext_score": {"type": "DOUBLE", "doc": "Greatest score among `labels`."},
+        "fasttext_score": {"type": "DOUBLE", "most": 1, "doc": "Greatest score among `labels`."},
         "fasttext_{labels}": {
             "type": "DOUBLE",
             "doc": "Score of each of `labels`; NULL if it is not among the best k.",

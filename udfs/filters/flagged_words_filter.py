@@ -45,7 +45,7 @@ OPERATOR = {
             "doc": "Tokenizer for tokenization: a SentencePiece model, or a tokenizer.json of the tokenizers library.",
         },
     },
-    "stats": {"flagged_words_ratio": {"type": "DOUBLE", "doc": "Flagged words for each word."}},
+    "stats": {"flagged_words_ratio": {"type": "DOUBLE", "most": 1, "doc": "Flagged words for each word."}},
     "bounds": {"flagged_words_ratio": ["min_ratio", "max_ratio"]},
     "checks": "check",
     "functions": {

@@ -35,7 +35,7 @@ OPERATOR = {
     },
     "stats": {
         "lang": {"type": "VARCHAR", "doc": "Language with the greatest score."},
-        "lang_score": {"type": "DOUBLE", "doc": "Its score."},
+        "lang_score": {"type": "DOUBLE", "most": 1, "doc": "Its score."},
     },
     "bounds": {"lang_score": ["min_score", "max_score"]},
     "checks": "check",

@@ -45,7 +45,7 @@ OPERATOR = {
             "doc": "Tokenizer for tokenization: a SentencePiece model, or a tokenizer.json of the tokenizers library.",
         },
     },
-    "stats": {"stopwords_ratio": {"type": "DOUBLE", "doc": "Stop words for each word."}},
+    "stats": {"stopwords_ratio": {"type": "DOUBLE", "most": 1, "doc": "Stop words for each word."}},
     "bounds": {"stopwords_ratio": ["min_ratio", "max_ratio"]},
     "checks": "check",
     "functions": {

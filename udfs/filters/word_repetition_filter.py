@@ -31,7 +31,9 @@ OPERATOR = {
             "doc": "Tokenizer for tokenization: a SentencePiece model, or a tokenizer.json of the tokenizers library.",
         },
     },
-    "stats": {"word_rep_ratio": {"type": "DOUBLE", "doc": "Occurrences of repeated n-grams for each n-gram."}},
+    "stats": {
+        "word_rep_ratio": {"type": "DOUBLE", "most": 1, "doc": "Occurrences of repeated n-grams for each n-gram."}
+    },
     "bounds": {"word_rep_ratio": ["min_ratio", "max_ratio"]},
     "checks": "check",
     "functions": {

@@ -11,6 +11,7 @@ from refinery.common.paths import shorter
 from refinery.errors import Problem, RefineryError, problems_of
 from refinery.planning.plan import Plan
 from refinery.recipe.model import Step
+from refinery.recipe.shares import ALL_REMOVED
 
 
 def lines(prepared: Plan) -> list[str]:
@@ -19,7 +20,10 @@ def lines(prepared: Plan) -> list[str]:
     steps = f"{count} step{'s' if count != 1 else ''}"
     notes = [f"note: {shorter(str(note))}" for note in (*recipe.ignored, *prepared.notes)]
     named = [_named(step) for step in recipe.steps if step.title is not None]
-    return [*notes, *named, f"{shorter(recipe.path or 'the recipe')}: {steps} over {_inputs(prepared)}, no problems"]
+    end = "no problems"
+    if any(ALL_REMOVED in note.text for note in recipe.ignored):
+        end = f"but {ALL_REMOVED}, see the notes"
+    return [*notes, *named, f"{shorter(recipe.path or 'the recipe')}: {steps} over {_inputs(prepared)}, {end}"]
 
 
 def _inputs(prepared: Plan) -> str:

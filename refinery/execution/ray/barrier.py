@@ -17,6 +17,7 @@ from refinery.compiler.program import Program
 from refinery.compiler.templates import lit
 from refinery.dedup.barrier import DedupInput, DedupResult, find_duplicates, settle_units
 from refinery.dedup.index import open_index
+from refinery.dedup.short_texts import key_of_short, note_on_short
 from refinery.dedup.units import statement_of
 from refinery.execution.ray import joins
 from refinery.execution.ray.candidate_tasks import CandidateTasks
@@ -57,6 +58,7 @@ class Barrier:
         self._cluster, self._store, self._folder, self._runner = cluster, store, folder, runner
         self._place: joins.Place = (store.url, memory, spill)
         self._before: Pieces = ()
+        self._short: list[str] = []
 
     def find(self, given: DedupInput) -> DedupResult:
         """Find the samples or units to remove, see `find_duplicates`; files of match keys have their names in the store.
@@ -73,6 +75,7 @@ class Barrier:
                 self._units(given, max(1, -(-rows // _MOST), self._parts(rows)), rows, findings)
             elif not self._of_samples(given, findings):
                 return self._by_driver(given)
+            findings.notes += self._short
         finally:
             self._store.remove(f"{self._folder}/joined/")
         findings.seconds = time.perf_counter() - started
@@ -81,12 +84,12 @@ class Barrier:
     def _by_driver(self, given: DedupInput) -> DedupResult:
         return find_duplicates(replace(given, files=[str(self._store.fetch(name)) for name in given.files]))
 
-    def _look(self, files: Sequence[str]) -> dict[str, Any]:
-        """Columns, number of rows and bytes of the match keys."""
+    def _look(self, files: Sequence[str], short: tuple[str, int] | None = None) -> dict[str, Any]:
+        """Columns, number of rows and bytes of the match keys, and number of rows with the key `short`."""
         calls = [(list(some),) for some in _batched(files, _LOOKS)]
-        seen = [json.loads(answer) for answer in every(self._cluster, joins.look, calls, shared=(self._place,))]
+        seen = [json.loads(answer) for answer in every(self._cluster, joins.look, calls, shared=(self._place, short))]
         columns = list(dict.fromkeys(name for one in seen for name in one["columns"]))
-        return {"columns": columns, **{name: sum(one[name] for one in seen) for name in ("rows", "bytes")}}
+        return {"columns": columns, **{name: sum(one[name] for one in seen) for name in ("rows", "bytes", "short")}}
 
     def _divide(
         self,
@@ -125,7 +128,9 @@ class Barrier:
 
     def _matched(self, given: DedupInput, findings: DedupResult) -> Partitions:
         """Record the samples to remove; returns the partitions of their files."""
-        seen, matcher, params = self._look(given.files), given.operator.sample_matcher, given.step.params
+        matcher, params = given.operator.sample_matcher, given.step.params
+        seen = self._look(given.files, None if params.get("index") else key_of_short(given.operator, given.step))
+        self._short = note_on_short(given.step, max(0, seen["short"] - 1))  # the first one of them stays
         rows, shares = seen["rows"], max(1, -(-seen["rows"] // _MOST))
         columns = matcher.equal_columns(seen["columns"], params)
         if columns is not None:

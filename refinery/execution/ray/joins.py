@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from refinery.common.lazy import pc
 from refinery.compiler.deduplicators import sql_of
 from refinery.compiler.templates import ident, lit
 from refinery.dedup.linked import links
@@ -26,15 +28,23 @@ from refinery.storage.open import open_store
 from refinery.storage.store import Store
 
 
-def look(place: Place, names: Sequence[str]) -> str:
-    """Columns, number of rows and bytes of some files of match keys, as JSON."""
-    store, columns, rows, size = open_store(place[0]), list[str](), 0, 0
+def look(place: Place, short: tuple[str, int] | None, names: Sequence[str]) -> str:
+    """Columns, number of rows and bytes of some files of match keys, and number of rows with the key `short`, as JSON."""
+    store, columns, rows, size, few = open_store(place[0]), list[str](), 0, 0, 0
     for name in names:
         with opened(store, name) as file:
             columns += [column for column in file.schema_arrow.names if column not in columns]
             rows += file.metadata.num_rows
             size += sum(file.metadata.row_group(group).total_byte_size for group in range(file.num_row_groups))
-    return json.dumps({"columns": columns, "rows": rows, "bytes": size})
+            few += _equal_rows(file, *short) if short else 0
+    return json.dumps({"columns": columns, "rows": rows, "bytes": size, "short": few})
+
+
+def _equal_rows(file: Any, column: str, value: int) -> int:
+    if column not in file.schema_arrow.names:
+        return 0
+    keys = file.read([column]).column(0)
+    return int(pc.sum(pc.equal(keys, pa.scalar(value, keys.type))).as_py() or 0)
 
 
 def divide(
