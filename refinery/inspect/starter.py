@@ -62,7 +62,7 @@ def starter_recipe(data: str, file: str) -> str:
         raise DataError(f"{data}: no sample can be read, so there is no field to refine")
     names = sorted({name for look in looks for name in look.names})
     texts = texts_by_field(shards, names)
-    if not texts:
+    if not any(found.texts for found in texts.values()):
         raise DataError(f"{data}: no field holds text. Its fields are {', '.join(names)}")
     key = max(texts, key=lambda name: texts[name].rank)
     chosen = texts[key]
@@ -107,13 +107,13 @@ def _quoted(text: str) -> str:
 
 def _described(names: Sequence[str], looks: Sequence[FileFields], texts: Mapping[str, FieldTexts]) -> list[str]:
     """A comment for each field, those of text first."""
-    order = sorted(names, key=lambda name: (-texts[name].length if name in texts else 1, name))
-    return [f"#   {_quoted(name)}: {_kind(name, looks, texts.get(name))}" for name in order]
+    order = sorted(names, key=lambda name: (not texts[name].texts, -texts[name].length, name))
+    return [f"#   {_quoted(name)}: {_kind(name, looks, texts[name])}" for name in order]
 
 
-def _kind(name: str, looks: Sequence[FileFields], texts: FieldTexts | None) -> str:
-    if texts is None:
+def _kind(name: str, looks: Sequence[FileFields], texts: FieldTexts) -> str:
+    if not texts.texts:
         kinds = dict.fromkeys(look.others[name] for look in looks if name in look.others)
-        return " or ".join(kinds) or "text or null"
+        return " or ".join(kinds or sorted(texts.kinds)) or "null"
     partly = "" if len(texts.texts) == texts.samples else f" in {len(texts.texts):,} of {texts.samples:,} samples"
     return f"text{partly}, {texts.length:,.0f}"

@@ -23,6 +23,7 @@ _SHARDS, _SAMPLES, _BATCHES = 16, 1600, 8
 _BYTES, _BATCH, _LINE = 256 << 10, 200, 4 << 20
 # A field is that of the texts only if it is text in this share of the samples, where there is such a field.
 NEARLY_ALL = 0.9
+_KINDS = {int: "a number", float: "a number", bool: "a boolean", list: "a list", dict: "an object"}
 # Scripts that put no space between words.
 _UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")
 _LETTER = regex.compile(r"\p{L}")
@@ -30,10 +31,11 @@ _LETTER = regex.compile(r"\p{L}")
 
 @dataclass
 class FieldTexts:
-    """Texts of a field. samples: the number of all samples."""
+    """Texts of a field. samples: the number of all samples. kinds: kinds of its other values."""
 
     samples: int
     texts: list[str] = field(default_factory=list)
+    kinds: set[str] = field(default_factory=set)
 
     @property
     def share(self) -> float:
@@ -69,7 +71,7 @@ def _is_unspaced(text: str) -> bool:
 
 
 def texts_by_field(shards: Sequence[Shard], names: Sequence[str]) -> dict[str, FieldTexts]:
-    """The texts of each field, from samples all over the input; fields without a text are left out."""
+    """The texts of each field, from samples all over the input."""
     samples = [sample for sample in spread_samples(shards) if isinstance(sample, dict)]
     found = {name: FieldTexts(len(samples)) for name in names}
     for sample in samples:
@@ -77,7 +79,9 @@ def texts_by_field(shards: Sequence[Shard], names: Sequence[str]) -> dict[str, F
             value = _member(sample, name)
             if isinstance(value, str):
                 texts.texts.append(value)
-    return {name: texts for name, texts in found.items() if texts.texts}
+            elif value is not None:
+                texts.kinds.add(_KINDS.get(type(value), type(value).__name__))
+    return found
 
 
 def spread_samples(shards: Sequence[Shard]) -> Iterator[Any]:

@@ -56,6 +56,15 @@ def test_fields_are_described(folder: Path, call: Call) -> None:
     assert '#   "meta.\\"te.xt\\"": text, 1' in text
 
 
+def test_fields_that_are_null_in_some_samples_have_their_kind(folder: Path, call: Call) -> None:
+    Path("a.jsonl").write_text(
+        '{"text": "a b c", "n": null, "x": null}\n{"text": "d e f", "n": 0.5, "x": null}\n', "utf-8"
+    )
+    call("init", "a.jsonl")
+    text = Path("a.yaml").read_text(encoding="utf-8")
+    assert '#   "n": a number\n' in text and '#   "x": null\n' in text
+
+
 def test_a_nested_field_may_be_the_text(folder: Path, call: Call) -> None:
     Path("a.jsonl").write_text(json.dumps({"id": "x", "meta": {"te.xt": "a long text"}}) + "\n", encoding="utf-8")
     assert call("init", "a.jsonl").code == 0
