@@ -70,6 +70,12 @@ def _end_with_fault(error: Exception, stdout: Any) -> None:
         sys.exit(refused.exit_code)
     if os.environ.get("REFINERY_TRACEBACK"):
         return
+    if (
+        isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryException"
+    ):  # DuckDB's; it need not be imported
+        reason = (hide(str(error)).splitlines() or ["no more can be had"])[0]
+        _say(f"refinery: memory ran out: {reason}. Give the process more memory, or the recipe a higher memory_limit")
+        sys.exit(OperatorError.exit_code)
     if isinstance(error, OSError) and error.filename is None and not _can_be_written(stdout):
         print(f"refinery: standard output cannot be written: {error.strerror or error}", file=sys.stderr)
         sys.exit(OutputError.exit_code)

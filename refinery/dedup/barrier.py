@@ -177,7 +177,7 @@ def _settle_groups(
     largest = groups.make(keys, column, given.order)
     if largest:
         duplicates, members = given.folder / "duplicates.parquet", given.folder / "clusters.parquet"
-        sql = statement("duplicates", **matched(given.operator))
+        sql = groups.duplicates(given.operator.sample_matcher.match)
         findings.removed = groups.write(keys, column, sql, duplicates, members)
         findings.duplicates, findings.clusters = (str(duplicates),), (str(members),)
     findings.notes = limits.check(given.step, largest, *by_source(given, findings.removed))

@@ -6,7 +6,7 @@ Samples with equal keys match each other and nothing else, so there are no pairs
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 from refinery.common.lazy import pq
 from refinery.compiler.deduplicators import key_name, statement
 from refinery.dedup.match_keys import MatchKeys
-from refinery.dedup.matchers.model import SampleMatcher
+from refinery.dedup.matchers.model import MatchSql, SampleMatcher
 from refinery.kernels.core.arrow import numbers
 
 
@@ -46,6 +46,15 @@ def write(keys: MatchKeys, column: tuple[str, int], sql: str, duplicates: Path, 
     count = keys.write(sql, str(duplicates))
     keys.write(statement("group_members", key=column[0]), str(members))
     return _rows_of(duplicates, count)
+
+
+def duplicates(match: MatchSql) -> str:
+    """SQL that makes `duplicates` of `found`, which has the sample's own match key; another sample's is looked up."""
+    values = asdict(match)
+    if not any("other." in sql for sql in (match.matched, match.distance, match.estimate)):
+        own = {name: values[name].replace("one.", "found.") for name in ("matched", "distance", "estimate")}
+        values |= own | {"joined": False}
+    return statement("duplicates", **values)
 
 
 def _rows_of(path: Path, count: int) -> np.ndarray:

@@ -1,4 +1,4 @@
--- Samples that go, with the match of each: the first one of its group, or for this one the second.
+-- Samples that go, with the match of each (the first one of its group, or for this one the second) and their own match key.
 CREATE OR REPLACE TEMP VIEW found AS
 SELECT
   marks._row,
@@ -8,6 +8,7 @@ SELECT
   {% else %}
   groups.first AS via,
   {% endif %}
+  marks.{{ key }},
   CAST({{ how }} AS INTEGER) AS how,
   CAST(NULL AS DOUBLE) AS jaccard
 FROM marks

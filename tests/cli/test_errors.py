@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from refinery.cli import commands, runs
@@ -170,9 +171,14 @@ def test_names_cannot_move_the_cursor(call: Call, folder: Path) -> None:
         (ConservationError("rows do not add up: 3 were kept, but 2 written"), 5, "rows do not add up"),
         (KeyboardInterrupt(), 130, "interrupted"),
         (RuntimeError("something\nunforeseen"), 4, "internal error: RuntimeError: something unforeseen"),
-        (MemoryError(), 4, "internal error: MemoryError"),
+        (MemoryError(), 4, "refinery: memory ran out: no more can be had"),
+        (
+            duckdb.OutOfMemoryException("Out of Memory Error: 4 MiB\n\nPossible solutions"),
+            4,
+            "memory ran out: Out of Memory Error: 4 MiB. ",
+        ),
     ],
-    ids=["conservation", "interrupt", "fault", "memory"],
+    ids=["conservation", "interrupt", "fault", "memory", "memory of DuckDB"],
 )
 def test_other_ends(call: Call, monkeypatch: pytest.MonkeyPatch, error: BaseException, code: int, said: str) -> None:
     def fail(*_: Any, **__: Any) -> None:

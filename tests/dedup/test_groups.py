@@ -23,6 +23,7 @@ from refinery.operators import Library
 from tests.runs import exported, refine, rows
 
 SQL = statement("duplicates", **matched(Library().operators["key_deduplicator"]))
+OWN = groups.duplicates(Library().operators["key_deduplicator"].sample_matcher.match)
 FORM = MATCHERS["keys"].columns
 
 
@@ -37,7 +38,7 @@ def made(keys: MatchKeys, folder: Path, order: Sequence[OrderTerm]) -> tuple[lis
     """Rows of duplicates and of members, and the removed samples, by SQL and from pairs: twice the same."""
     names = [[folder / f"{how}-{kind}.parquet" for kind in ("duplicates", "members")] for how in ("sql", "pairs")]
     largest = groups.make(keys, ("key", 0), order)
-    removed = groups.write(keys, ("key", 0), SQL, *names[0])
+    removed = groups.write(keys, ("key", 0), OWN, *names[0])
     keys.run("DROP VIEW found")
     found = cluster(MATCHERS["keys"].pairs(keys, {}, None, []), keys, order)  # type: ignore[union-attr,arg-type]
     write_clusters(keys, found, SQL, *names[1])
@@ -79,7 +80,7 @@ def test_more_samples_than_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("refinery.kernels.dedup.unionfind.Components.__init__", lambda self: 1 / 0)
     with opened(tmp_path, "96MB", key=np.arange(1_000_000) % 2) as marks:
         assert groups.make(marks, ("key", 0), []) == 500_000
-        removed = groups.write(marks, ("key", 0), SQL, tmp_path / "duplicates.parquet", tmp_path / "members.parquet")
+        removed = groups.write(marks, ("key", 0), OWN, tmp_path / "duplicates.parquet", tmp_path / "members.parquet")
     assert len(removed) == 999_998 and (np.diff(removed) > 0).all()
 
 
