@@ -1,11 +1,17 @@
 -- The largest clusters of each deduplicator, with the sample that stays and the first of those that go.
+WITH largest AS (
+  SELECT step, cluster, any_value(size) AS size
+  FROM clusters
+  GROUP BY step, cluster
+  QUALIFY row_number() OVER (PARTITION BY step ORDER BY any_value(size) DESC, cluster) <= {{ limit }}
+)
 SELECT
   step,
   cluster,
-  any_value(size) AS size,
+  largest.size,
   min(_row) FILTER (survivor) AS survivor,
-  list(_row ORDER BY _row)[1 : {{ rows }}] AS rows
+  min(_row, {{ rows }}) AS rows
 FROM clusters
-GROUP BY step, cluster
-QUALIFY row_number() OVER (PARTITION BY step ORDER BY any_value(size) DESC, cluster) <= {{ limit }}
-ORDER BY step, size DESC, cluster
+JOIN largest USING (step, cluster)
+GROUP BY ALL
+ORDER BY step, largest.size DESC, cluster
