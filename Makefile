@@ -40,6 +40,10 @@ $(VENV)/ready: $(VENV)/core
 
 setup: $(VENV)/ready  ## Create the virtual environment
 
+# The oldest DuckDB that databases of runs are tested with.
+$(VENV)/old-duckdb: $(VENV)/core
+	$(BIN)/python -m pip install --quiet --no-deps --upgrade --target $@.new 'duckdb==1.4.*' && rm -rf $@ && mv $@.new $@
+
 demo: $(VENV)/core  ## Run a real recipe on the bundled documents and show what happened to them
 	$(BIN)/refinery run recipes/web_sample.yaml --show
 
@@ -48,7 +52,7 @@ PYTEST := -q -n auto --maxprocesses 8 --dist loadfile
 CONFORMANCE := $(or $(REFINERY_CONFORMANCE),$(wildcard ../shared/conformance))
 
 # Sources are compiled first: tests start hundreds of processes, and where Python may not write bytecode each would compile them.
-test: $(VENV)/ready lint  ## Run every check and test
+test: $(VENV)/ready $(VENV)/old-duckdb lint  ## Run every check and test
 	$(BIN)/python -m compileall -q refinery udfs
 	$(BIN)/python -m refinery.kernels.build
 	env -u REFINERY_CONFORMANCE $(BIN)/python -m pytest $(PYTEST)

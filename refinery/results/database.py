@@ -59,6 +59,10 @@ class Counts:
     quarantined: int
 
 
+# Storage that every DuckDB since 1.0 reads; files in the storage of 2.0 are opened by no 1.x. A file keeps its storage.
+_STORAGE = "v1.0.0"
+
+
 class Database:
     """Builds the tables in a file beside the final name; `publish` renames it.
 
@@ -89,7 +93,9 @@ class Database:
         temporary = spill or str(self._aside.parent)
         self.con = connect([self._aside.parent, *folders], self._threads, self._memory, temporary)
         self.run("SET fsync_mode = 'NONE'")  # nobody reads an unfinished file; `publish` brings it to the disk whole
-        self.run(f"ATTACH {lit(file_name(self._aside))} AS {_NAME} (ROW_GROUP_SIZE {_GROUP})")
+        storage = f", STORAGE_VERSION '{_STORAGE}'" if base is None else ""  # a copy keeps that of its base
+        options = f"ROW_GROUP_SIZE {_GROUP}{storage}"
+        self.run(f"ATTACH {lit(file_name(self._aside))} AS {_NAME} ({options})")
         self.run(f"USE {_NAME}")
 
     def __enter__(self) -> Database:
