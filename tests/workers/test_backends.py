@@ -21,7 +21,7 @@ from refinery.workers.backends import BackendChoice
 from refinery.workers.process_main import error_fields
 from refinery.workers.processes import raised
 from refinery.workers.row_errors import RowIsolation
-from tests.runs import operator_folder, settings, texts, write_lines
+from tests.runs import operator_folder, refine, settings, texts, write_lines
 
 PYTHON = ["plain_mapper"]
 KERNELS = [{"text_length_filter": {"min_len": 1}}, "fix_unicode_mapper"]
@@ -122,3 +122,16 @@ def test_a_row_that_memory_does_not_hold_ends_the_run() -> None:
 
     with pytest.raises(duckdb.OutOfMemoryException):
         RowIsolation(Pass(), query).run(Rows(np.arange(10)), 0)  # type: ignore[arg-type]
+
+
+def test_a_run_that_may_take_more_memory_than_there_is_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before its first shard, in the log; the system kills such a run without a word."""
+    quiet = refine(tmp_path / "quiet", texts(["a"]), ["words_num_filter"])
+    assert not [note for note in quiet.warnings if "GB of memory" in note]
+    run = refine(tmp_path / "much", texts(["a"]), ["words_num_filter"], memory_limit="900GB")
+    assert [note for note in run.warnings if note.startswith("memory_limit allows 900.0 GB, and there are ")]
+    log = (run.work_dir / ".refinery" / "log" / "run.log").read_text(encoding="utf-8")
+    assert log.index("memory_limit allows 900.0 GB") < log.index("shard 0 done")
+    monkeypatch.setattr("refinery.workers.machine.memory", lambda: 50_000_000)
+    run = refine(tmp_path / "little", texts(["a"]), ["words_num_filter"])
+    assert [note for note in run.warnings if "the texts of the batches of all workers may take" in note]
