@@ -22,7 +22,7 @@ from refinery.io.sources import carrier, cut, find
 from refinery.operators import Library
 from refinery.planning.binding import remembering
 from refinery.planning.field_check import missing_fields, text_fields
-from refinery.planning.input_schema import input_schema
+from refinery.planning.input_schema import input_schema, part_of
 from refinery.planning.plan import Plan, compile_stages, prepare
 from refinery.planning.shard_cut import Capacity
 from refinery.recipe import Recipe
@@ -45,16 +45,17 @@ def ready(
     probes: bool = True,
     overwrite: bool = False,
     capacity: Capacity | None = None,
+    runs: bool = False,
 ) -> Plan:
     """Prepare the recipe for a run.
 
-    capacity: of the cluster that the run is for, see `execution.capacity`.
+    capacity: of the cluster that the run is for, see `execution.capacity`. runs: the recipe runs afterwards.
     probes: test that the URL of the export can be written to. overwrite: accept existing files that no run has written.
     Raises one error with all problems: RecipeError if the recipe has one, else DataError, else OutputError.
     """
     with remembering():
         try:
-            prepared = prepare(recipe, library, dataset, capacity=capacity)
+            prepared = prepare(recipe, library, dataset, capacity=capacity, runs=runs)
         except _OURS as error:
             found = problems_of_recipe(recipe, library, MissingStatistics(), dataset, probes)
             raise joined(found or [(error, "")]) from error
@@ -125,7 +126,7 @@ def _compile(recipe: Recipe, library: Library, lost: MissingStatistics, sources:
         return
     shards, lines = cut(sources, recipe.shard_size), carrier(sources) == "lines"
     problems, _ = missing_fields(recipe, library, shards)
-    schema = input_schema(recipe, library, lines, shards, max(1, min(recipe.np, cores())))
+    schema = input_schema(recipe, library, lines, part_of(shards), max(1, min(recipe.np, cores())))
     there = schema.columns if lines else {keys_of(recipe.text_key)[0]: "VARCHAR", **schema.columns}
     schema = replace(schema, columns=there, lost=lost)
     try:

@@ -86,7 +86,7 @@ def execute(
         if streamed:
             recipe = stack.enter_context(spooled(recipe, library, dataset))
         capacity = stack.enter_context(capacity_of(recipe))
-        prepared = ready(recipe, library, table, overwrite=overwrite, capacity=capacity)
+        prepared = ready(recipe, library, table, overwrite=overwrite, capacity=capacity, runs=True)
         outcome = execute_prepared(prepared, progress, extension, runner_of, clock, overwrite, held=streamed)
     return replace(outcome, notes=(*outcome.notes, *merging.merge(recipe)))
 

@@ -37,6 +37,15 @@ from refinery.storage.file_digests import can_be_trusted
 
 # Profiles in the user's cache folder, of a few kB each.
 _MOST = 500
+# Bytes of an input that commands which run nothing look at as a whole; bytes of the part that they see of a larger one.
+WHOLE, PART = 2 << 30, 256 << 20
+
+
+def part_of(shards: Sequence[Shard]) -> list[Shard]:
+    """The shards, or some from all over a large input."""
+    size = sum(shard.size for shard in shards)
+    step = max(1, size // PART) if size > WHOLE else 1
+    return list(shards[::step])
 
 
 def input_schema(recipe: Recipe, library: Library, lines: bool, shards: Sequence[Shard], workers: int) -> Schema:

@@ -30,7 +30,7 @@ from refinery.operators import Library
 from refinery.planning.binding import bind
 from refinery.planning.field_check import missing_fields, text_fields
 from refinery.planning.filter_costs import Costs, by_class, keep, measured, order_notes, ordering, recorded
-from refinery.planning.input_schema import input_schema
+from refinery.planning.input_schema import input_schema, part_of
 from refinery.planning.kernel_callers import certain_callers, kernel_callers
 from refinery.planning.shard_cut import Capacity, ShardCut, shard_cut
 from refinery.planning.sizes import Sizes, batch_sizes, mean_row
@@ -151,13 +151,14 @@ def prepare(
     binds: bool = True,
     looks: bool = True,
     capacity: Capacity | None = None,
+    runs: bool = True,
 ) -> Plan:
     """Find the inputs, compile the recipe and let DuckDB bind it, before any data is processed.
 
     dataset: an Arrow table or a frame in place of files. orderings: of the stages of an earlier run that
     is explained or continued; by default those that the recipe's `fusion_strategy` finds. binds: False if it is known that
     DuckDB binds the statements. looks: False if it is known that the samples have the fields. capacity: of the cluster that
-    the run is for. Raises RecipeError for SQL that does not bind, DataError for inputs that cannot be read.
+    the run is for. runs: False for a command that runs nothing: it sees the types of fields in a part of a large input. Raises RecipeError for SQL that does not bind, DataError for inputs that cannot be read.
     """
     expect(partial(kernel_callers, recipe, library), partial(certain_callers, recipe, library))
     sources, notes = (
@@ -181,9 +182,11 @@ def prepare(
     if dataset is None:
         shards, few = _drawn(recipe, shards, workers)
     stages = cut_at_barriers(recipe.steps, library, recipe.measure_only)
-    schema = input_schema(recipe, library, lines, shards, workers)
+    seen = shards if runs else part_of(shards)
+    schema = input_schema(recipe, library, lines, seen, workers)
     planned = compile_stages(recipe, library, stages, schema, shards if binds else None)
     notes = [*notes, *few, *differs, *lacking, *_left_out(recipe, library), *_undeclared(recipe, lines)]
+    notes += _of_part(schema, len(seen), len(shards))
     prepared = Plan(recipe, library, planned, sources, shards, workers, shape, schema, capacity, notes, stamps=found)
     if recipe.adaptive_batch_size:
         chains = [stage.chain for stage in planned]
@@ -233,6 +236,13 @@ def _undeclared(recipe: Recipe, lines: bool) -> list[str]:
     if lines or not recipe.fields:
         return []
     return [f"{recipe.place_of('fields')}: fields has no effect on columns of tables, which have types of their own"]
+
+
+def _of_part(schema: Schema, seen: int, shards: int) -> list[str]:
+    """A line on types of fields that a run may find to be others."""
+    if seen == shards or not any(schema.columns.values()):
+        return []
+    return [f"types of fields are those in {seen} of {shards} shards: a run looks at all values, and may find others"]
 
 
 def _left_out(recipe: Recipe, library: Library) -> list[str]:

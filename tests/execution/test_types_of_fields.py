@@ -10,6 +10,8 @@ import pytest
 
 import refinery
 from refinery.errors import DataError, RecipeError
+from refinery.execution.open import open_recipe
+from refinery.execution.preflight import ready
 
 
 @pytest.fixture(autouse=True)
@@ -105,3 +107,16 @@ def test_an_order_of_mixed_values_is_refused() -> None:
     write('"v": 1', '"v": "x"')
     with pytest.raises(RecipeError, match="values of several types, which have no order"):
         kept({"key_deduplicator": {"key": "text", "keep": "v DESC"}})
+
+
+def test_check_says_that_it_has_seen_a_part_and_a_run_sees_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("refinery.planning.input_schema.WHOLE", 100)
+    monkeypatch.setattr("refinery.planning.input_schema.PART", 100)
+    write(*(['"v": 1'] * 20), '"v": "x"')
+    recipe, library = open_recipe(
+        {"dataset_path": "in.jsonl", "process": [{"sql_filter": {"where": "v = 1"}}]}, {"shard_size": 100}
+    )
+    (note,) = [note for note in ready(recipe, library).notes if "types of fields" in note]
+    assert "a run looks at all values" in note
+    run = ready(recipe, library, runs=True)
+    assert run.schema.columns["v"] == "JSON" and not [note for note in run.notes if "types of fields" in note]
