@@ -144,7 +144,7 @@ def maker(plan: Plan, layout: str, folder: Path, every: Callable[..., list[str]]
     programs = [stage.program for stage in plan.stages]
     order = TableOrder(
         SummaryPlan.of(programs, plan.recipe.stat_summary),
-        trace.conditions(plan.stages, []), 10, (), tables.parameters_json(plan.recipe.steps),
+        trace.conditions(plan.stages, []), 10, (), tables.step_cells(plan),
     )  # fmt: skip
     return PartTables(plan.stages, order, every, LocalStore(folder / "parts"), LocalStore(folder / "tables"), piece)
 
@@ -198,7 +198,7 @@ def measure(samples: int, shard: int, layout: str, workers: int, alike: bool, pi
         tasks = Tasks(workers, folder, alike)
         table_maker = maker(plan, layout, folder, tasks, piece)
         statements = tables.statements(
-            plan.stages, [s.local_findings() for s in done], tables.parameters_json(plan.recipe.steps), samples
+            plan.stages, [s.local_findings() for s in done], tables.step_cells(plan), samples
         )
         before, wall = time.process_time(), time.perf_counter()
         with Database(folder / "refinery.duckdb", [folder], spill=str(folder / "spill")) as db:

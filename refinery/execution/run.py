@@ -247,9 +247,9 @@ def _statements(prepared: Plan, done: list[StageResult], maker: TableMaker) -> l
     """The statements that make the tables in the database."""
     if maker.folder:  # tasks make the tables
         return []
-    parameters = tables.parameters_json(prepared.recipe.steps)
+    cells = tables.step_cells(prepared)
     samples = sum(result.rows for result in done[0].results)
-    made = tables.statements(prepared.stages, [stage.local_findings() for stage in done], parameters, samples)
+    made = tables.statements(prepared.stages, [stage.local_findings() for stage in done], cells, samples)
     if samples > tables.MANY // 2:
         give_back()
     return made

@@ -12,7 +12,7 @@ from refinery.results.part_tables import PartTables, TableOrder
 from refinery.results.stage_result import StageResult
 from refinery.results.stat_summary import BLOCK as SIZE
 from refinery.results.summary_rows import SummaryPlan
-from refinery.results.tables import parameters_json
+from refinery.results.tables import step_cells
 from refinery.results.whole_tables import TableMaker, WholeTables
 from refinery.storage.store import Store
 
@@ -34,7 +34,7 @@ def maker_of(job: RunJob, backend: Backend, done: Sequence[StageResult], source:
         traced=trace.conditions(prepared.stages, recipe.op_list_to_trace) if recipe.open_tracer else {},
         trace_limit=recipe.trace_limit,
         written=tuple(stat.column for stat in prepared.stats) if writes else (),
-        parameters=parameters_json(recipe.steps),
+        cells=step_cells(prepared),
     )
     piece = piece_size(sum(blocks.samples_of(done)), prepared.capacity.cores if prepared.capacity else prepared.workers)
     return PartTables(prepared.stages, order, backend.every, source, job.place.tables(), piece, SIZE)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from refinery.common.fitted import Fitted, broken_label, narrower
+from refinery.common.numbers import size
 from refinery.common.parquet import table_of
 from refinery.common.printable import printable
 from refinery.compiler.explain import BarrierPlan, StepPlan, barrier_plan, step_plans
@@ -25,7 +26,7 @@ from refinery.io.readers.read import read
 from refinery.io.writers.write import PartWriter
 from refinery.operators.resources import of_steps, resources_of
 from refinery.planning.plan import CompiledStage, Plan
-from refinery.planning.sizes import BATCH
+from refinery.planning.sizes import BATCH, rows_of_step
 from refinery.results.stage_result import StageResult
 from refinery.storage.open import open_store
 from refinery.workers.worker import Worker
@@ -65,7 +66,7 @@ def _stage(prepared: Plan, stage: CompiledStage) -> Iterator[Any]:
         f"{_many(shards, 'shard')} with {_many(workers, 'worker')}",
         step_plans(program, stage.chain, prepared.library, after),
         _labels(prepared),
-        _resources(prepared, stage),
+        [*_resources(prepared, stage), _batches(prepared, stage)],
     )
     yield from _order(prepared, stage)
 
@@ -85,6 +86,15 @@ def _resources(prepared: Plan, stage: CompiledStage) -> list[str]:
     parts = [f"step {step.index} {found}" for step, each in by_step if (found := each.described())]
     alone = ["a stage of its own, for the GPU"] if asked.gpus else []
     return ["; ".join([f"resources: {whole}", *alone, *parts])]
+
+
+def _batches(prepared: Plan, stage: CompiledStage) -> str:
+    """Line on the sizes of batches: the most samples that each operator is given at a time."""
+    operators, names = prepared.library.operators, _labels(prepared)
+    rows = {step.index: rows_of_step(prepared.sizes, step, operators[step.name]) for step in stage.all_steps}
+    own = [f"step {step} {names[step]} {most:,}" for step, most in rows.items() if most != prepared.sizes.rows]
+    most = f"batches of up to {prepared.sizes.rows:,} samples and {size(prepared.sizes.bytes)} for each operator"
+    return f"{most}; {', '.join(own)} at a time" if own else most
 
 
 def _tree(stage: str, plans: Sequence[StepPlan], labels: dict[int, str], more: Sequence[str] = ()) -> Any:

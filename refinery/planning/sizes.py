@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import islice
+from typing import Any
 
 from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.model import Chain
 from refinery.io.model import Shard
 from refinery.io.readers.read import read
+from refinery.operators import Operator
+from refinery.operators.resources import resources_of
 from refinery.workers.machine import share_of_memory
 
 # Input bytes and rows of one query, whose texts are in memory at once in every version.
@@ -64,6 +67,12 @@ def held_bytes(chain: Chain, batch: int) -> int:
 
 def _copies(chain: Chain) -> int:
     return 2 + len(chain.changes) + len(chain.features)
+
+
+def rows_of_step(sizes: Sizes, step: Any, operator: Operator) -> int:
+    """Most samples that an operator is given at a time: those of a batch, or of its own `batch_size`."""
+    own = resources_of(step, operator).batch_size
+    return min(sizes.rows, own) if own is not None else sizes.rows
 
 
 def shard_bytes(row: float | None, wanted: int, columns: int, limit: int | None, workers: int) -> int:

@@ -6,9 +6,11 @@ import logging
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from refinery.common.numbers import size
 from refinery.errors import UnreadableError
 from refinery.monitoring.log import event
-from refinery.planning.plan import Plan
+from refinery.planning.plan import CompiledStage, Plan
+from refinery.planning.sizes import rows_of_step
 from refinery.results.alarms import KINDS, Alarm, Reason
 from refinery.results.database import Database
 from refinery.storage.run_folder import RunDir
@@ -35,10 +37,21 @@ def log_plan(prepared: Plan) -> None:
             "shared": shared,
         }
         event("fusion", what, **fields)
+        _log_batches(prepared, planned)
     for stage, found in enumerate(prepared.orderings, 1):
         how = "were moved" if found.moved else "stay where they were"
         order = ", ".join(map(str, found.steps))
         event("order", f"stage {stage}: {found.strategy}: filters {how}: {order}", stage=stage, **found.json())
+
+
+def _log_batches(prepared: Plan, planned: CompiledStage) -> None:
+    """Log the most samples that each operator of a stage is given at a time."""
+    operators = prepared.library.operators
+    rows = {step.index: rows_of_step(prepared.sizes, step, operators[step.name]) for step in planned.all_steps}
+    sizes = ", ".join(f"{step.index} {step.name} {rows[step.index]:,} samples" for step in planned.all_steps)
+    what = f"stage {planned.stage.number}: batches of up to {size(prepared.sizes.bytes)}, for each operator at most: "
+    if rows:
+        event("batches", what + sizes, stage=planned.stage.number, bytes=prepared.sizes.bytes, rows=rows)
 
 
 def log_reused(reused: int, of: int) -> None:

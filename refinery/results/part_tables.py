@@ -39,6 +39,7 @@ from refinery.results.stat_summary import BLOCK, add_rows, notes_of
 from refinery.results.summary_rows import SummaryPlan
 from refinery.results.table_views import create_views, place_of
 from refinery.results.tables import (
+    StepCells,
     TableStatement,
     clusters_statements,
     piece_statements,
@@ -57,14 +58,14 @@ class TableOrder:
     """Requests to the tasks besides tables.
 
     summary: plan of `stat_summary`. traced: condition on `facts` by step, of at most `trace_limit` rows each. written: columns
-    of the statistics beside the export. parameters: of each step, as JSON.
+    of the statistics beside the export. cells: of each step.
     """
 
     summary: SummaryPlan
     traced: dict[int, str]
     trace_limit: int | None
     written: tuple[str, ...]
-    parameters: dict[int, str]
+    cells: dict[int, StepCells]
 
 
 @dataclass(frozen=True)
@@ -189,7 +190,7 @@ class PartTables:
         names = [*columns["texts"], *columns["changes"], "_rows"]
         db.table("_sums", sums_table(names, [row for answer in self._answers for row in answer["sums"]]))
         db.table("_broken", broken_table([row for answer in self._answers for row in answer["broken"]]))
-        database.execute(db, done, [steps_statement(self.stages, self.order.parameters, parts=True)])
+        database.execute(db, done, [steps_statement(self.stages, self.order.cells, parts=True)])
         for name in ("_sums", "_broken"):
             db.run(f"DROP TABLE {name}")
 

@@ -14,7 +14,8 @@ from refinery.compiler.model import bytes_name
 from refinery.compiler.templates import ident, lit, template
 from refinery.dedup.barrier import DedupResult
 from refinery.operators import read_sql
-from refinery.planning.plan import CompiledStage
+from refinery.planning.plan import CompiledStage, Plan
+from refinery.planning.sizes import rows_of_step
 
 # Least number of samples that are joined and sorted at a time.
 MANY = 1 << 19
@@ -33,17 +34,25 @@ class TableStatement:
     query: bool = False
 
 
+@dataclass(frozen=True)
+class StepCells:
+    """Cells of the table `steps`. parameters: as JSON. batch: most samples that the operator is given at a time."""
+
+    parameters: str = "{}"
+    batch: int | None = None
+
+
 def statements(
     stages: Sequence[CompiledStage],
     findings: Sequence[DedupResult | None],
-    parameters: Mapping[int, str],
+    cells: Mapping[int, StepCells],
     samples: int = 0,
 ) -> list[TableStatement]:
     """Statements that make the tables, in order.
 
     They read variables (`first_rows`, `facts_1` and on; `first_row` and `last_row` for statements over some samples)
     and tables (`broken`, `_seconds`) that `database.fill` sets.
-    findings: of the deduplicator at the end of each stage. parameters: of each step, as JSON. samples: rows read.
+    findings: of the deduplicator at the end of each stage. cells: of each step. samples: rows read.
     """
     barriers = _barriers(stages, findings)
     columns = stat_columns(stages)
@@ -54,7 +63,7 @@ def statements(
         _ledger(stages, removing_of(barriers), samples > MANY),
         _statement("stats", facts="facts", ordered=True, columns=columns),
         _statement("row_outcomes", facts="facts", ordered=True, stats=columns),
-        steps_statement(stages, parameters),
+        steps_statement(stages, cells),
     ]
 
 
@@ -99,7 +108,7 @@ _MEMBERS = "read_parquet(getvariable('clusters'))"
 
 
 def steps_statement(
-    stages: Sequence[CompiledStage], parameters: Mapping[int, str], parts: bool = False
+    stages: Sequence[CompiledStage], cells: Mapping[int, StepCells], parts: bool = False
 ) -> TableStatement:
     """The statement that makes the table `steps`: of the relation `facts`, or of the sums of its parts.
 
@@ -108,7 +117,7 @@ def steps_statement(
     columns = summed_columns(stages)
     sums = template(read_sql("tables/_sums.sql")).render(**columns, relation="_sums" if parts else "facts", again=parts)
     broken = "_broken" if parts else "(SELECT step, count(*) AS _rows FROM quarantine GROUP BY step)"
-    return _statement("steps", steps=_steps(stages, parameters), sums=sums.strip(), broken=broken)
+    return _statement("steps", steps=_steps(stages, cells), sums=sums.strip(), broken=broken)
 
 
 def summed_columns(stages: Sequence[CompiledStage]) -> dict[str, list[str]]:
@@ -207,7 +216,7 @@ def _barriers(stages: Sequence[CompiledStage], findings: Sequence[DedupResult | 
     return found
 
 
-def _steps(stages: Sequence[CompiledStage], parameters: Mapping[int, str]) -> list[dict[str, Any]]:
+def _steps(stages: Sequence[CompiledStage], cells: Mapping[int, StepCells]) -> list[dict[str, Any]]:
     found = []
     order = [number for planned in stages for number in planned.stage.numbers()]
     texts = _texts_of(order, {step for planned in stages for step in planned.chain.versions})
@@ -221,7 +230,8 @@ def _steps(stages: Sequence[CompiledStage], parameters: Mapping[int, str]) -> li
                 "kind": kind,
                 "where": step.where,
                 "title": step.title,
-                "params": parameters.get(step.index, "{}"),
+                "params": cells.get(step.index, StepCells()).parameters,
+                "batch": cells.get(step.index, StepCells()).batch,
                 "changed": changed.get(step.index),
                 "bytes_before": bytes_name(before),
                 "bytes_after": bytes_name(after),
@@ -260,6 +270,10 @@ def listed(stages: Sequence[CompiledStage]) -> list[tuple[Any, str]]:
     return found
 
 
-def parameters_json(steps: Sequence[Any]) -> dict[int, str]:
-    """Each step's complete parameters as JSON."""
-    return {step.index: json.dumps(dict(step.params), ensure_ascii=False, default=list) for step in steps}
+def step_cells(prepared: Plan) -> dict[int, StepCells]:
+    """Cells of the table `steps` that are known before the run."""
+    operators, found = prepared.library.operators, {}
+    for step in prepared.recipe.steps:
+        parameters = json.dumps(dict(step.params), ensure_ascii=False, default=list)
+        found[step.index] = StepCells(parameters, rows_of_step(prepared.sizes, step, operators[step.name]))
+    return found

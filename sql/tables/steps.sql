@@ -20,7 +20,8 @@ SELECT
   CAST(f.bytes_in AS BIGINT) AS bytes_in,
   CAST(f.bytes_out AS BIGINT) AS bytes_out,
   coalesce((SELECT seconds FROM _seconds WHERE _seconds.step = {{ step.index }}), 0.0) AS seconds,
-  CAST({{ step.title | lit }} AS VARCHAR) AS name
+  CAST({{ step.title | lit }} AS VARCHAR) AS name,
+  CAST({{ step.batch | lit }} AS BIGINT) AS batch_size
 FROM (
   SELECT
     {{ rows('_rows', '_dropped IS NULL OR _dropped ' ~ step.given) }} AS rows_in,
@@ -43,7 +44,8 @@ SELECT
   CAST(0 AS BIGINT) AS {{ name }},
   {% endfor %}
   CAST(0 AS DOUBLE) AS seconds,
-  CAST(NULL AS VARCHAR) AS name
+  CAST(NULL AS VARCHAR) AS name,
+  CAST(NULL AS BIGINT) AS batch_size
 WHERE FALSE
 {% endfor %}
 ORDER BY step

@@ -49,7 +49,7 @@ class Books:
             self.done = stages.run()
         self.results = self.done[0].results
         self.db = Database(folder / "books.duckdb")
-        made = tables.statements(self.prepared.stages, [None], tables.parameters_json(recipe.steps))
+        made = tables.statements(self.prepared.stages, [None], tables.step_cells(self.prepared))
         database.fill(self.db, self.done, made)
 
     def check(self) -> Counts:
