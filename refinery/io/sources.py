@@ -18,6 +18,7 @@ from refinery.io.missing_files import may_be_folder, oddities, refuse, refuse_pa
 from refinery.io.model import Shard, Source
 from refinery.io.partitions import partitions_of, typed
 from refinery.io.readers.registry import Formats, reader_of
+from refinery.io.splits import training_files
 from refinery.io.table_folders import refuse_tables
 from refinery.operators.reader_files import ReaderFile
 from refinery.storage.urls import is_url
@@ -125,7 +126,15 @@ class _Order:
         chosen = self._pick(path, found, folder, os.path.getsize)
         base = base_of(path, folder)
         refuse_tables(base, [name for name, _ in chosen])
+        chosen = self._of_splits(base, chosen) if folder else chosen
         return self._placed(base, self._sources(chosen, _File))
+
+    def _of_splits(self, base: str, chosen: list[tuple[str, str]]) -> list[tuple[str, str]]:
+        """The files of a folder that are read, with a note if it has several splits."""
+        paths, note = training_files(base, [path for path, _ in chosen])
+        self.notes.extend([note] if note else [])
+        wanted = set(paths)
+        return [item for item in chosen if item[0] in wanted]
 
     def _expand_url(self, url: str) -> list[Source]:
         from refinery.io.url_listing import logs_beside, look_into, objects_of
@@ -251,7 +260,14 @@ def _by_name(path: Path, formats: Formats) -> str:
     if path.name.lower() in ("makefile", "dockerfile"):
         return "text"
     suffix, compression = split_suffix(path)
-    if suffix in (".pdf", ".docx"):
+    databases = (".duckdb", ".sqlite", ".sqlite3", ".db")
+    if suffix in databases:
+        cure = "Write the samples of one of its tables to a file first, in DuckDB: COPY (FROM ...) TO 'samples.parquet'"
+    elif suffix in (".warc", ".arc", ".wet", ".wat"):
+        cure = "Extract the texts of web archives first, for example with trafilatura or datatrove, to .jsonl"
+    elif suffix == ".txt" and compression:
+        cure = "A text file is one sample: unpack it; if each line is a sample, name it as JSON Lines with an object in each"
+    elif suffix in (".pdf", ".docx"):
         cure = "Extract its text to a .txt file first"
     elif suffix in (".bz2", ".xz", ".lz4", ".br", ".zip", ".tar", ".tgz", ".7z"):
         cure = "Unpack it first; .gz and .zst are read as they are"

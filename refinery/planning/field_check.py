@@ -17,6 +17,7 @@ from refinery.recipe.model import Step
 # Fields that refinery makes, so that no sample needs to have them.
 _OWN = ("__dj__stats__", "__dj__suffix__")
 _SHOWN = 20
+_DELIMITERS = {";": "semicolon", "|": "bar", "\t": "tab", ",": "comma"}
 
 
 @dataclass(frozen=True)
@@ -129,8 +130,18 @@ def _problem_of_type(named: NamedField, glimpse: FileFields) -> Problem:
 
 
 def _problem(named: NamedField, seen: Sequence[FileFields]) -> Problem:
-    near = _near(named, seen)
+    near = _other_delimiter(named, seen) or _near(named, seen)
     return Problem(named.where, _missing(named, seen), f"{_there(seen)}{f' {near}' if near else ''}")
+
+
+def _other_delimiter(named: NamedField, seen: Sequence[FileFields]) -> str | None:
+    """The cure for a header that is one column because its names are separated by another delimiter."""
+    for name in (name for glimpse in seen for name in glimpse.top):
+        for sign, word in _DELIMITERS.items():
+            if sign in name and named.field in [part.strip(' "') for part in name.split(sign)]:
+                read = "Files named .csv are separated by commas, those named .tsv by tabs"
+                return f"The delimiter seems to be the {word} ({sign!r}). {read}: write the file anew with one of them."
+    return None
 
 
 def _note_of_none(named: NamedField, seen: Sequence[FileFields]) -> str:

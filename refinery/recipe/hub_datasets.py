@@ -4,27 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
-
-import yaml
 
 from refinery.assets.find import revision_of
 from refinery.assets.places import hub
 from refinery.common.lazy_dataclass import dataclass
+from refinery.io.folders import is_never_data
 from refinery.io.formats import split_suffix
 from refinery.io.readers.registry import READERS
+from refinery.io.splits import declared_files, split_of
 
-# Names of splits as the Hub's own library tells them from paths of files.
-_SPLITS = {
-    "train": ("train", "training"),
-    "validation": ("validation", "valid", "dev", "val"),
-    "test": ("test", "testing", "eval", "evaluation"),
-}
 _SUFFIXES = frozenset(suffix for reader in READERS for suffix in reader.suffixes if reader.name != "text")
-_CONFIGS = re.compile(r"\A---\s*\n(.*?)\n---\s*$", re.DOTALL | re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -120,20 +112,24 @@ def _chosen(folder: Path, dataset: HubDataset) -> list[str]:
 def _below(base: Path) -> Iterator[Path]:
     """Data files below a folder, in order."""
     for path in sorted(base.rglob("*")):
-        hidden = any(part.startswith((".", "_")) for part in path.relative_to(base).parts)
-        if not hidden and path.is_file() and split_suffix(path)[0] in _SUFFIXES:
+        is_data = split_suffix(path)[0] in _SUFFIXES and not is_never_data(path.relative_to(base).parts)
+        if is_data and path.is_file():
             yield path
 
 
 def _matches(base: Path, pattern: str) -> list[Path]:
     if pattern.startswith("/") or ".." in pattern.split("/"):
         raise NotHere(f"data_files {pattern!r} leads out of the dataset", "Name files below its folder.")
-    return sorted(path for path in base.glob(pattern) if path.is_file())
+    return sorted(
+        path
+        for path in base.glob(pattern)
+        if path.is_file() and not is_never_data(path.relative_to(base).parts, pattern)
+    )
 
 
 def _of_split(files: Sequence[Path], base: Path, dataset: HubDataset) -> list[Path]:
     """Files of the wanted split, which paths of files tell; all files where no path tells any."""
-    marked = {path: _split_of(path.relative_to(base), dataset.split) for path in files}
+    marked = {path: split_of(path.relative_to(base), dataset.split) for path in files}
     splits = sorted({split for split in marked.values() if split})
     if dataset.split is None and len(splits) > 1:
         raise NotHere(f"{base} has the splits {', '.join(splits)}", f"Name one of them: split: {splits[0]}")
@@ -142,17 +138,9 @@ def _of_split(files: Sequence[Path], base: Path, dataset: HubDataset) -> list[Pa
     return [path for path in files if marked[path] == (dataset.split or splits[0])]
 
 
-def _split_of(path: Path, wanted: str | None) -> str:
-    """The split that a path names; empty if it names none."""
-    words = re.split(r"[^a-z]+", str(path.with_suffix("")).lower())
-    if wanted is not None and wanted not in _SPLITS and wanted.lower() in re.split(r"[\W_]+", str(path).lower()):
-        return wanted
-    return next((split for split, names in _SPLITS.items() if any(name in words for name in names)), "")
-
-
 def _declared(folder: Path, dataset: HubDataset) -> list[Path] | None:
     """Files that the README of a dataset declares for the configuration and split; None without a declaration."""
-    configs = _configs(folder)
+    configs = declared_files(folder)
     name = dataset.name or ("default" if len(configs) != 1 else next(iter(configs), "default"))
     if name not in configs:
         return None
@@ -164,33 +152,3 @@ def _declared(folder: Path, dataset: HubDataset) -> list[Path] | None:
     if dataset.split is None and len(splits) > 1:
         raise NotHere(f"{folder} has the splits {', '.join(splits)}", f"Name one of them: split: {splits[0]}")
     return found
-
-
-def _configs(folder: Path) -> dict[str, list[tuple[str, list[str]]]]:
-    """Pairs of split and patterns by configuration, as the head of README.md declares them."""
-    try:
-        head = _CONFIGS.search((folder / "README.md").read_text(encoding="utf-8"))
-        declared = yaml.safe_load(head[1]) if head else None
-    except (OSError, ValueError, yaml.YAMLError):
-        return {}
-    configs = declared.get("configs") if isinstance(declared, Mapping) else None
-    found = {}
-    for config in configs if isinstance(configs, list) else ():
-        if isinstance(config, Mapping) and "data_files" in config:
-            found[str(config.get("config_name", "default"))] = _files_of(config["data_files"])
-    return found
-
-
-def _files_of(declared: Any) -> list[tuple[str, list[str]]]:
-    if isinstance(declared, str):
-        return [("train", [declared])]
-    if isinstance(declared, Mapping):
-        return [(str(split), _listed(patterns)) for split, patterns in declared.items()]
-    items = declared if isinstance(declared, list) else ()
-    if all(isinstance(item, str) for item in items):
-        return [("train", [*items])]
-    return [(str(item.get("split", "train")), _listed(item.get("path"))) for item in items if isinstance(item, Mapping)]
-
-
-def _listed(patterns: Any) -> list[str]:
-    return [str(pattern) for pattern in patterns] if isinstance(patterns, list) else [str(patterns)]

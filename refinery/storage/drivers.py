@@ -17,6 +17,8 @@ from refinery.storage.urls import scheme_of
 # An error of refinery for an error of a driver at a URL.
 Translation = Callable[[str, Exception], Exception]
 
+# Schemes of databases, which are no files.
+_DATABASES = ("postgres", "postgresql", "mysql", "sqlite", "duckdb", "mongodb", "jdbc")
 _HUB_DATASET = re.compile(r"hf://datasets/([\w.-]+/[\w.-]+)")
 
 
@@ -36,7 +38,8 @@ def filesystem(url: str, options: dict[str, Any] | None = None) -> tuple[Any, st
             f"{url}: there is no driver for {scheme}:// ({said(error)}). {install_command('remote')} brings that of s3://"
         ) from None
     except ValueError as error:
-        raise DataError(f"{url}: {said(error)}") from None
+        cure = ". Databases are not read: write the samples to a file first" if scheme in _DATABASES else ""
+        raise DataError(f"{url}: {said(error)}{cure}") from None
     return fs, path.rstrip("/")
 
 

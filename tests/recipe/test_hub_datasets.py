@@ -84,10 +84,10 @@ def test_the_cache_of_the_hub_is_read(offline: Path) -> None:
     ],
 )
 def test_paths_name_splits(file: str, split: str) -> None:
-    assert hub_datasets._split_of(Path(file), None) == split
+    assert hub_datasets.split_of(Path(file), None) == split
 
 
-def test_a_split_of_another_name(offline: Path) -> None:
+def test_asplit_of_another_name(offline: Path) -> None:
     there = in_cache(offline, {"gold.jsonl": "", "silver_2.jsonl": ""})
     assert sources(type="huggingface", path="owner/data", split="silver") == [(str(there / "silver_2.jsonl"), 1.0)]
 

@@ -12,6 +12,7 @@ from refinery import kernels
 from refinery.errors import DataError
 from refinery.io.batch import RAW_LIMIT, VECTOR, BadSample, Batch, as_json
 from refinery.io.conform import conform
+from refinery.io.formats import encoding_mark
 from refinery.io.layouts import plain_table
 from refinery.io.limits import ReadLimits
 from refinery.io.line_errors import not_utf8
@@ -192,8 +193,9 @@ def _text(source: Source, row: int, limits: ReadLimits, bad: list[BadSample]) ->
         bad.append(BadSample(row, 1, content[:RAW_LIMIT], f"a text of {source.size} bytes is longer than the limit"))
         return None
     if not kernels.text.lines.valid_utf8(data, 0, len(data)):
-        line = _broken_line(content)
-        bad.append(BadSample(row, line, content[:RAW_LIMIT], not_utf8(content)))
+        mark = encoding_mark(content)
+        error = f"{mark}, not UTF-8; convert it: iconv -f {mark} -t UTF-8" if mark else not_utf8(content)
+        bad.append(BadSample(row, _broken_line(content), content[:RAW_LIMIT], error))
         return None
     if b"\r" not in content:
         return content
