@@ -141,9 +141,12 @@ def test_an_index_goes_on_from_run_to_run(driver: Any, tmp_path: Path) -> None:
     for run, where in ((local, "a"), (on_ray, "b")):
         step = {"document_deduplicator": {"index": str(tmp_path / where)}}
         write_lines(tmp_path / "in.jsonl", samples(100))
-        run(tmp_path, [step], **KEYS)
+        run(tmp_path, [step], f"first {where}", **KEYS)
         write_lines(tmp_path / "in.jsonl", samples(150)[50:])
-        found.append(rows(run(tmp_path, [step], **KEYS), "duplicates", "_row, kept, kept_in_index IS NULL"))
+        second = run(
+            tmp_path, [step], f"second {where}", **KEYS
+        )  # whose export does not take the place of the first one's
+        found.append(rows(second, "duplicates", "_row, kept, kept_in_index IS NULL"))
     assert found[0] == found[1] and any(not here for *_, here in found[0])
 
 
