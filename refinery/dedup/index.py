@@ -18,7 +18,7 @@ import pyarrow as pa
 from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.deduplicators import statement
 from refinery.compiler.templates import lit
-from refinery.dedup.index_place import LIST, IndexFolder, IndexPlace
+from refinery.dedup.index_place import LIST, IndexFolder, IndexPlace, is_match_keys
 from refinery.dedup.index_runs import IndexRun
 from refinery.dedup.match_keys import MatchKeys
 from refinery.dedup.matchers.params import SURVIVOR_PARAMS
@@ -149,7 +149,9 @@ def _listed(text: str, said: str) -> tuple[dict[str, Any], tuple[dict[str, Any],
     try:
         found = json.loads(text)
         made_by, generations = dict(found["made_by"]), tuple(found["generations"])
-        [(item["file"], item["run_id"], item["project"]) for item in generations]
+        [(item["run_id"], item["project"]) for item in generations]
+        if not all(is_match_keys(item["file"]) for item in generations):
+            raise ValueError("the list names files that are no match keys")
     except (ValueError, TypeError, KeyError) as error:
         raise OperatorError(f"{said}: its {LIST} is not that of an index. Name another folder") from error
     return made_by, generations

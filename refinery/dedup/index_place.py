@@ -68,7 +68,7 @@ class IndexPlace(ABC):
 
 def is_match_keys(name: str) -> bool:
     """Return whether a name is that of a file of match keys."""
-    return Path(name).match("marks-*.parquet")
+    return "/" not in name and Path(name).match("marks-*.parquet")
 
 
 def _require_parent(folder: Path) -> None:

@@ -257,7 +257,9 @@ def test_a_folder_that_holds_something_else_is_refused(known: Path, tmp_path: Pa
     (tmp_path / "mine" / "notes.txt").write_text("x")
     attempt(tmp_path / "mine", "neither an index nor an empty folder")
     attempt(tmp_path / "mine" / "notes.txt", "neither an index nor an empty folder")
-    for text in ("", "{", "[]", "{}", '{"made_by": 1, "generations": [3]}', '{"made_by": {}, "generations": [{}]}'):
+    outside = json.dumps({"file": "../marks-1.parquet", "run_id": "1", "project": "mine"})
+    lists = ('{"made_by": 1, "generations": [3]}', '{"made_by": {}, "generations": [{}]}')
+    for text in ("", "{", "[]", "{}", *lists, f'{{"made_by": {{}}, "generations": [{outside}]}}'):
         (tmp_path / "strange").mkdir(exist_ok=True)
         (tmp_path / "strange" / "index.json").write_text(text)
         attempt(tmp_path / "strange", "index.json is not that of an index")
@@ -372,11 +374,12 @@ def test_a_run_that_is_repeated_does_not_meet_itself(known: Path, tmp_path: Path
     write_lines(tmp_path / "new" / "in.jsonl", texts(["b", "c", "d", "E"]))
     recipe = settings(tmp_path / "new", step(known), open_tracer=True)
     first = refinery.run(recipe)
-    assert [row["text"] for row in exported(first)] == ["c", "d", "E"]
+    samples, duplicates = exported(first), first.sql("FROM duplicates")
+    assert [row["text"] for row in samples] == ["c", "d", "E"]
     refine(tmp_path / "other", texts(["d", "e", "f"]), step(known))
     names, marks = {path.name for path in known.iterdir()}, remembered(known)
     again = refinery.run(recipe)
-    assert exported(again) == exported(first) and again.sql("FROM duplicates") == first.sql("FROM duplicates")
+    assert exported(again) == samples and again.sql("FROM duplicates") == duplicates
     assert remembered(known) == marks and {path.name for path in known.iterdir()} == names
     # With another recipe other samples stay, and those are what is remembered.
     shorter = [{"sql_filter": {"where": "text <> 'c'"}}, *step(known)]
