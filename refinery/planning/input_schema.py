@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AnySet
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import pyarrow as pa
@@ -33,12 +34,15 @@ from refinery.operators import Library
 from refinery.operators.versions import versions
 from refinery.planning.sql_names import names_in_sql
 from refinery.recipe import Recipe
+from refinery.recipe.executors import EXECUTORS
 from refinery.storage.file_digests import can_be_trusted
 
 # Profiles in the user's cache folder, of a few kB each.
 _MOST = 500
 # Bytes of an input that commands which run nothing look at as a whole; bytes of the part that they see of a larger one.
 WHOLE, PART = 2 << 30, 256 << 20
+# Bytes of an input from which on a cluster looks at it: a task costs more than a few seconds of this process.
+FAR = 1 << 30
 
 
 def part_of(shards: Sequence[Shard]) -> list[Shard]:
@@ -58,7 +62,7 @@ def input_schema(recipe: Recipe, library: Library, lines: bool, shards: Sequence
     wanted = names_in_sql(recipe, library)
     if wanted <= known:
         return schema_of_fields(InputProfile(), declared) if wanted else Schema(True)
-    return schema_of_fields(profile_of_input(shards, wanted - known, workers), declared)
+    return schema_of_fields(profile_of_input(recipe, shards, wanted - known, workers), declared)
 
 
 def schema_of_fields(profile: InputProfile, declared: Mapping[Keys, str] | None = None) -> Schema:
@@ -91,20 +95,33 @@ def declare(structures: dict[str, Structure], keys: Keys, kind: str) -> None:
         structures[head] = within
 
 
-def profile_of_input(shards: Sequence[Shard], wanted: AnySet[str], workers: int) -> InputProfile:
+def profile_of_input(recipe: Recipe, shards: Sequence[Shard], wanted: AnySet[str], workers: int) -> InputProfile:
     """Profile of the fields that are looked at, from the user's cache folder if the input is unchanged."""
     stamps = [stamp_of(shard) for shard in shards]
     trusted = all(stamp and can_be_trusted(changed) for stamp, changed in stamps)
     place = cache_root() / "fields" / f"{_key(shards, wanted, [stamp for stamp, _ in stamps])}.json"
     if trusted and (stored := _stored(place)) is not None:
         return stored
-    with ThreadPoolExecutor(max(1, workers)) as pool:
-        whole = InputProfile()
-        for profile in pool.map(partial(profile_of, wanted=wanted), shards):
-            whole.merge(profile)
+    whole = InputProfile()
+    for profile in _on_cluster(recipe, shards, wanted) or _here(shards, wanted, workers):
+        whole.merge(profile)
     if trusted:
         write_cached(place, json.dumps(whole.plain()).encode(), _MOST)
     return whole
+
+
+def _here(shards: Sequence[Shard], wanted: AnySet[str], workers: int) -> Iterator[InputProfile]:
+    with ThreadPoolExecutor(max(1, workers)) as pool:
+        yield from pool.map(partial(profile_of, wanted=wanted), shards)
+
+
+def _on_cluster(recipe: Recipe, shards: Sequence[Shard], wanted: AnySet[str]) -> list[InputProfile] | None:
+    """Profiles of the shards of a large input, by tasks of the recipe's cluster; None if this process looks at them."""
+    module, _, name = EXECUTORS[recipe.executor_type].profiles.partition(":")
+    if not module or sum(shard.size for shard in shards) < FAR:
+        return None
+    found: list[InputProfile] | None = getattr(import_module(module), name)(shards, wanted)
+    return found
 
 
 def _key(shards: Sequence[Shard], wanted: AnySet[str], stamps: Sequence[str]) -> str:

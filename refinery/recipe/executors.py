@@ -11,13 +11,15 @@ class Executor:
 
     backend: `module:class` of its backend, imported when a run begins. cluster: shards may run on other machines, and
     each writes a part of its own, so that the export is a folder. package: a Python package that the backend needs.
-    capacity: `module:function` that joins the cluster and returns its size, see `execution.capacity`.
+    capacity: `module:function` that joins the cluster and returns its size, see `execution.capacity`. profiles: the one that
+    looks at fields of shards there, see `planning.input_schema`.
     """
 
     backend: str
     cluster: bool = False
     package: str | None = None
     capacity: str = ""
+    profiles: str = ""
 
 
 DEFAULT_EXECUTOR = "default"
@@ -26,6 +28,7 @@ _RAY = Executor(
     cluster=True,
     package="ray",
     capacity="refinery.execution.ray.connection:measured",
+    profiles="refinery.execution.ray.field_scans:profiles",
 )
 EXECUTORS = {
     DEFAULT_EXECUTOR: Executor("refinery.execution.local_backend:LocalBackend"),
