@@ -31,12 +31,10 @@ def cached_apart(operator: Path) -> Iterator[None]:
     has a folder of its own; it stays numba's, because functions of the user may compile others when they are called.
     """
     shipped = is_shipped(operator)
-    if not _uses_numba(operator, shipped):
+    settings = _settings() if _uses_numba(operator, shipped) else None
+    if settings is None:
         yield
         return
-    from numba import config
-
-    settings: Any = config  # its attributes are made at import
     before = settings.CACHE_DIR
     settings.CACHE_DIR = str(_of_shipped(operator) if shipped else _of_import())
     try:
@@ -46,10 +44,21 @@ def cached_apart(operator: Path) -> Iterator[None]:
             settings.CACHE_DIR = before
 
 
+def _settings() -> Any:
+    """numba's settings, whose attributes are made at import; None where it is not installed."""
+    with suppress(ImportError):
+        from numba import config
+
+        return config
+    return None
+
+
 def _uses_numba(operator: Path, shipped: bool) -> bool:
-    if not shipped and "numba" in sys.modules:
+    if shipped:  # most of them only speak of numba, whose import takes a third of a second
+        return b"\nfrom numba import" in operator.read_bytes()
+    if "numba" in sys.modules:
         return True
-    files = [operator, *(() if shipped else local_modules(operator).values())]
+    files = [operator, *local_modules(operator).values()]
     return any(b"numba" in file.read_bytes() for file in files if file.is_file())
 
 
