@@ -66,8 +66,7 @@ class _Compiler:
         around: CompileContext,
     ) -> None:
         self.steps, self.library, self.schema, self.text_key, self.share = steps, library, schema, text_key, share
-        self.around = around
-        self.version: dict[Keys, tuple[str, int]] = {}
+        self.around, self.version = around, dict[Keys, tuple[str, int]]()
         self.names = ColumnNames(taken=[stat.column for stat in around.stats])
         self.alive = self.names.fixed("alive", 0)
         self.latest: dict[str, str] = {}  # statistic name -> its newest column
@@ -251,9 +250,8 @@ class _Compiler:
             return self._selected(step, operator, keys, select_of(operator.path, body, context))
 
     def _selected(self, step: Any, operator: Operator, keys: Keys, select: exp.Select) -> dict[str, exp.Expr]:
-        found: dict[str, exp.Expr] = {}
+        found, inner = dict[str, exp.Expr](), dict[str, str]()
         own = {stat: stat for stat in operator.stats_of(step.params)}
-        inner: dict[str, str] = {}
         for projection in select.expressions:
             name, expression = projection.alias_or_name, projection.unalias()
             require_one_sample(expression)
@@ -399,8 +397,8 @@ class _Compiler:
 
     def _own(self, keys: Keys) -> Callable[[str], str]:
         """Function that puts the columns of the chain in place of the names in a person's SQL."""
-        lookup = partial(self._lookup, keys=keys, user_sql=True)
-        return partial(own_expression, lookup=lookup, known=self._known(), finish=self.fields.by_value)
+        lookup, types = partial(self._lookup, keys=keys, user_sql=True), self.schema.columns
+        return partial(own_expression, lookup=lookup, known=self._known(), finish=self.fields.by_value, types=types)
 
     def _feature(self, name: str, keys: Keys, step: Any, params: Mapping[str, Any]) -> str:
         """The column of a feature: one for each version of a text and each choice of parameters."""

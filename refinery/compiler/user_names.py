@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import cast
 
 from refinery.common.lazy import exp
+from refinery.compiler.literals import require_numbers
 from refinery.compiler.mistakes import Mistakes
 from refinery.compiler.stability import reads_elsewhere, unstable
 from refinery.compiler.templates import ident, json_path, lit
@@ -21,9 +22,15 @@ _MULTIPLYING = {"unnest", "explode", "posexplode", "generate_subscripts", "regex
 
 
 def own_expression(
-    sql: str, lookup: Lookup, known: Iterable[str], finish: Callable[[exp.Expr], exp.Expr] = lambda found: found
+    sql: str,
+    lookup: Lookup,
+    known: Iterable[str],
+    finish: Callable[[exp.Expr], exp.Expr] = lambda found: found,
+    types: Mapping[str, str] | None = None,
 ) -> str:
-    """A user's expression over one sample, with its names resolved, in parentheses. finish: changes what is resolved.
+    """A user's expression over one sample, with its names resolved, in parentheses.
+
+    finish: changes what is resolved. types: of columns, as far as they are known.
 
     Raises ValueError, with the cure where there is one, for SQL that is no expression, looks at other samples, differs
     from run to run, or names what is not there (`Mistakes`, when it names several).
@@ -39,6 +46,7 @@ def own_expression(
     if isinstance(expression.unnest(), exp.Collate):
         raise ValueError("a collation is lost where the value is stored; write lower(...) or strip_accents(...)")
     require_one_sample(expression)
+    require_numbers(expression, types or {})
     return f"({finish(resolve(expression, lookup, known)).sql('duckdb', normalize_functions=False)})"
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from refinery.common.numbers import size
+from refinery.compiler.model import bytes_name
 from refinery.errors import UnreadableError
 from refinery.monitoring.log import event
 from refinery.planning.plan import CompiledStage, Plan
@@ -86,6 +87,15 @@ def idle_steps(db: Database) -> list[str]:
         event("unchanged", what, logging.WARNING, step=step, operator=operator, rows=samples)
     named = ", ".join(f"{step} {operator}" for step, operator, _ in rows)
     return [f"no sample was changed or removed by step{'s' if len(rows) > 1 else ''} {named}"] if rows else []
+
+
+def empty_texts(db: Database, stages: Sequence[CompiledStage]) -> list[str]:
+    """A line for the user on kept samples whose text is empty; none without such samples."""
+    versions = [step for planned in stages if not planned.program.copies for step in planned.chain.versions]
+    last = bytes_name(max(versions, default=0))
+    empty = db.count(f"SELECT count(*) FROM row_outcomes WHERE _dropped IS NULL AND {last} = 0") if versions else 0
+    cure = "add text_length_filter: {min_len: 1} as the last step to remove them"
+    return [f"{empty:,} kept sample{'s have' if empty > 1 else ' has'} an empty text; {cure}"] if empty else []
 
 
 def log_end(alarms: Sequence[Alarm], notes: Iterable[str]) -> None:

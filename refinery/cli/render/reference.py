@@ -11,6 +11,7 @@ from refinery.cli.render.layout import hanging, terminal_width
 from refinery.errors import Problem, RecipeError, suggestion
 from refinery.operators import KINDS, RANGE_PARAMS, SURVIVOR_PARAMS, VERIFY_PARAMS, Library, Operator, Param, shipped
 from refinery.operators.bounds import UNBOUNDED
+from refinery.recipe.data_juicer import DATA_JUICER_OPERATORS
 
 INTRO = """# Operators
 
@@ -98,6 +99,8 @@ def found_by_word(word: str, library: Library) -> str:
     others = [operator for operator, text in places if wanted in text and operator not in named]
     if not wanted or not named + others:
         near = suggestion(word, library.operators) or "`refinery ops` lists the operators."
+        if wanted in DATA_JUICER_OPERATORS:
+            near = f"It is an operator of Data-Juicer that refinery does not have. {near}"
         raise RecipeError([Problem("", f"there is no operator {word!r}, and none is described by it", near)])
     column = max((len(operator.name) for operator in named + others if len(operator.name) <= _LONG_NAME), default=0)
     lines = [f"no operator is called {word}; it occurs in"]

@@ -77,6 +77,11 @@ class RowHistory:
         return json.dumps(asdict(self), ensure_ascii=False, default=str)
 
 
+def _too_many(where: str, rows: Sequence[int]) -> str:
+    first = ", ".join(map(str, rows[:_SHOWN]))
+    return f"--where {where!r} holds for more than {_MOST} rows: {first} and others. Name one of them, or make it more precise"
+
+
 class RowHistories:
     """Histories of the rows of one run folder."""
 
@@ -133,7 +138,7 @@ class RowHistories:
             for shard, first in zip(prepared.shards, firsts, strict=True):
                 found += [first + row for row in worker.matching(shard, Task("", BATCH, first_row=first))]
                 if len(found) > _MOST:
-                    raise DataError(f"--where {where!r} holds for more than {_MOST} rows; make it more precise")
+                    raise DataError(_too_many(where, found))
         finally:
             worker.close()
         if not found:
