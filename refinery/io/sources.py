@@ -12,6 +12,7 @@ from typing import Any
 from refinery.common.lazy_dataclass import dataclass
 from refinery.common.paths import printable
 from refinery.errors import DataError
+from refinery.io.earlier_exports import note_on_exports
 from refinery.io.folders import base_of, below, files_of, is_never_data, odd_kind, of_one_format
 from refinery.io.formats import foreign, full_suffix, json_shape, magic, split_suffix
 from refinery.io.missing_files import may_be_folder, oddities, refuse, refuse_pattern
@@ -127,6 +128,8 @@ class _Order:
         base = base_of(path, folder)
         refuse_tables(base, [name for name, _ in chosen])
         chosen = self._of_splits(base, chosen) if folder else chosen
+        if note := note_on_exports(path, [name for name, _ in chosen]):
+            self.notes.append(note)
         return self._placed(base, self._sources(chosen, _File))
 
     def _of_splits(self, base: str, chosen: list[tuple[str, str]]) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Several splits in one folder: a dataset card chooses train, else a note names them; markers are no samples."""
+"""What a folder holds beside samples: several splits, markers, exports of earlier runs, files of other formats."""
 
 from pathlib import Path
 
@@ -84,3 +84,16 @@ def test_a_database_at_a_url_is_refused_with_the_cure() -> None:
     pytest.importorskip("fsspec")
     with pytest.raises(DataError, match="Databases are not read: write the samples to a file first"):
         find(["postgres://user@host/db"])
+
+
+def test_exports_of_earlier_runs_among_the_input_are_named(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "a b"}\n')
+    recipe = {"dataset_path": str(tmp_path), "process": ["whitespace_normalization_mapper"]}
+    first = refinery.run(recipe | {"export_path": str(tmp_path / "out.jsonl")})
+    assert not [line for line in first.warnings if "an earlier run" in line]
+    second = refinery.run(recipe | {"export_path": str(tmp_path / "other" / "k.jsonl")})
+    assert [line for line in second.warnings if f"{first.outputs[0]} is an export of an earlier run" in line]
+    alone = refinery.run(
+        recipe | {"dataset_path": str(first.outputs[0]), "export_path": str(tmp_path / "c" / "k.jsonl")}
+    )
+    assert not [line for line in alone.warnings if "an earlier run" in line]
