@@ -53,6 +53,13 @@ def check(root: Mapping, library: LibrarySource, problems: Problems, need_inputs
     return _Checker(root, library, problems, need_inputs).run()
 
 
+# Note on an export without a folder.
+_HERE = (
+    "export_path names no folder, so the current folder is the run folder: refinery.duckdb and .refinery are written here. "
+    "Set work_dir, or name a folder: outputs/kept.jsonl"
+)
+
+
 class _Checker:
     def __init__(self, root: Mapping, library: LibrarySource, problems: Problems, need_inputs: bool) -> None:
         self.root, self.source, self.problems, self.need_inputs = root, library, problems, need_inputs
@@ -216,6 +223,8 @@ class _Checker:
         if folder is None:
             folder = "./outputs" if is_url(path) else os.path.dirname(path) or "."
             folder = STDOUT_FOLDER if is_stdout(path) else folder
+            if folder == ".":
+                self.notes.append((place, _HERE))
         elif "{job_id}" in folder:
             folder = self._without_job_id(folder)
         values["work_dir"] = folder = local(folder)
