@@ -7,7 +7,8 @@ import pytest
 
 import refinery
 from refinery.errors import DataError, RecipeError
-from refinery.io.sources import find
+from refinery.io.readers.read import read
+from refinery.io.sources import cut, find
 
 CARD = "---\nconfigs:\n- config_name: default\n  data_files:\n  - {split: train, path: train/*}\n  - {split: test, path: test/*}\n---\n# A\n"
 
@@ -97,3 +98,10 @@ def test_exports_of_earlier_runs_among_the_input_are_named(tmp_path: Path) -> No
         recipe | {"dataset_path": str(first.outputs[0]), "export_path": str(tmp_path / "c" / "k.jsonl")}
     )
     assert not [line for line in alone.warnings if "an earlier run" in line]
+
+
+def test_a_text_file_in_another_encoding_is_named_with_the_cure(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes("hello".encode("utf-16"))
+    [shard] = cut(find([tmp_path / "a.txt"])[0])
+    [bad] = [bad for batch in read(shard) for bad in batch.bad]
+    assert bad.error == "UTF-16, not UTF-8; convert it: iconv -f UTF-16 -t UTF-8"

@@ -36,7 +36,9 @@ def test_every_trap_is_answered_in_the_recorded_words() -> None:
 
 def test_the_current_folder_becomes_no_run_folder_without_a_word() -> None:
     recipe = loads(
-        "dataset_path: in.jsonl\nexport_path: out.parquet\nprocess: [whitespace_normalization_mapper]\n", library=FOUNDATION, environ={}
+        "dataset_path: in.jsonl\nexport_path: out.parquet\nprocess: [whitespace_normalization_mapper]\n",
+        library=FOUNDATION,
+        environ={},
     )
     notes = [str(note) for note in recipe.ignored]
     assert any("the current folder is the run folder" in note and "Set work_dir" in note for note in notes)

@@ -194,8 +194,8 @@ def _text(source: Source, row: int, limits: ReadLimits, bad: list[BadSample]) ->
         return None
     if not kernels.text.lines.valid_utf8(data, 0, len(data)):
         mark = encoding_mark(content)
-        error = f"{mark}, not UTF-8; convert it: iconv -f {mark} -t UTF-8" if mark else not_utf8(content)
-        bad.append(BadSample(row, _broken_line(content), content[:RAW_LIMIT], error))
+        reason = f"{mark}, not UTF-8; convert it: iconv -f {mark} -t UTF-8" if mark else not_utf8(content)
+        bad.append(BadSample(row, _broken_line(content), content[:RAW_LIMIT], reason))
         return None
     if b"\r" not in content:
         return content
