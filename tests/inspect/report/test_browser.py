@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import HANG
+
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
 
@@ -27,7 +29,7 @@ def visit(folder: Path, html: str, *arguments: str) -> tuple[list[str], list[str
     options = [*QUIET, f"--user-data-dir={folder / 'profile'}", f"--log-net-log={log}", "--dump-dom", *arguments]
     options += ["--no-sandbox"] if os.geteuid() == 0 else []
     command = [str(BROWSER), *options, (folder / "page.html").as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG, check=True)
     console = re.findall(r"CONSOLE[:(].*", done.stderr)
     events = json.loads(log.read_text("utf-8"))["events"]
     asked = [event["params"] for event in events if "url" in (event.get("params") or {})]
