@@ -72,7 +72,10 @@ ELSEWHERE = {
     ("extending", "# my_operators/matchers/window.py"): "tests.dedup.test_user_matcher",
     ("extending", "-- my_operators/deduplicators/recrawl_deduplicator.sql"): "tests.dedup.test_user_matcher",
     ("ray", "refinery run recipes/ray_demo/configs/demo.yaml$"): "tests.execution.ray.test_demo:test_on_a_cluster",
-    ("ray", "python -m refinery run recipes/ray_demo/configs/demo.yaml$"): "tests.execution.ray.test_demo:test_on_a_cluster",
+    (
+        "ray",
+        "python -m refinery run recipes/ray_demo/configs/demo.yaml$",
+    ): "tests.execution.ray.test_demo:test_on_a_cluster",
     ("scale", "CREATE TABLE edges"): "tests.test_docs:test_clusters_by_tables_are_those_of_the_kernel",
     ("scale", "CREATE OR REPLACE TABLE heard"): "tests.test_docs:test_clusters_by_tables_are_those_of_the_kernel",
     ("statistics", '{"summary": {"total"'): "tests.stats.test_page:test_entry",
@@ -266,7 +269,7 @@ def test_a_listed_block_is_there(page: str, text: str) -> None:
     assert found
     if text.startswith("make "):
         targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
-        assert text.split()[1] in targets
+        assert text.rstrip("$").split()[1] in targets
     for module in re.findall(r"python -m (bench\.\w+)", text):
         assert importlib.util.find_spec(module)
     for file in re.findall(r"python (bench/\S+)", text):
