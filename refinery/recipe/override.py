@@ -60,9 +60,18 @@ def parse_overrides(arguments: AnySequence[str]) -> list[Override]:
             found.append(parse_set(value) if name == "set" else _option(name, value))
         except RecipeError as error:
             problems += error.problems
+    problems += _repeated_lists(found)
     if problems:
         raise RecipeError(problems)
     return found
+
+
+def _repeated_lists(found: AnySequence[Override]) -> list[Problem]:
+    """Problems of options for lists that are given several times: only the last one would count."""
+    heads = [one.path[0] for one in found if len(one.path) == 1 and one.option.startswith("--") and one.path[0] in KEYS]
+    several = {name for name, key in KEYS.items() if key.type in ("paths", "strings") or key.type.startswith("list[")}
+    lists = dict.fromkeys(head for head in heads if head in several and heads.count(head) > 1)
+    return [Problem(f"--{head}", "is given twice", f"For a list write --{head} a,b.") for head in lists]
 
 
 def _option(name: str, value: str) -> Override:

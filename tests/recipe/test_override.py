@@ -181,3 +181,9 @@ def test_python_overrides_are_values() -> None:
 def test_parse_set_takes_the_first_equals_sign() -> None:
     override = parse_set("process.1.where=a = 'b'")
     assert (override.path, override.value) == (("process", "1", "where"), "a = 'b'")
+
+
+def test_an_option_for_a_list_is_given_once() -> None:
+    with pytest.raises(RecipeError, match=r"--assets: is given twice. For a list write --assets a,b\."):
+        parse_overrides(["--assets", "one", "--assets", "two"])
+    assert len(parse_overrides(["--np", "1", "--np", "2"])) == 2

@@ -61,7 +61,8 @@ def bar(share: float, width: int) -> str:
 
 def _lines(found: Any, recipe: str) -> Iterator[str]:
     """Yield notes below the table: the columns' meaning and missing statistics."""
-    yield "→ in force. alone: kept by this filter, of the samples that reach it; together: kept by all steps"
+    mark = "→: the values of the run. " if any(trial.in_force for trial in found.trials) else ""
+    yield f"{mark}alone: kept by this filter, of the samples that reach it; together: kept by all steps"
     missing = found.rows - found.stored
     if missing:
         why = [f"{found.removed_before:,} removed before it was computed"] if found.removed_before else []
