@@ -2,7 +2,7 @@
 doc: >
   Copy the score of a language from columns of a language detector. It is NULL for samples of another language,
   and where there is no score; datatrove runs its model on these samples.
-version: 1
+version: 2
 peer: LangStats of datatrove 0.10.1 for samples with a score
 params:
   language: {type: str, doc: "Language of the score, as the column spells it."}
@@ -15,5 +15,5 @@ examples:
   - {text: "", params: {language: en, score_key: p}, fields: {language: en, p: "1"}, stats: {fasttext_en: 1.0}}
   - {text: No label., params: {language: en}, stats: {fasttext_en: null}}
 ---*/
-SELECT CASE WHEN CAST({{ field(language_key) }} AS VARCHAR) = {{ language | lit }}
+SELECT CASE WHEN json_extract_string(to_json({{ field(language_key) }}), '$') = {{ language | lit }}
     THEN TRY_CAST({{ field(score_key) }} AS DOUBLE) END AS {{ ('fasttext_' ~ language) | ident }}

@@ -120,3 +120,9 @@ def test_check_says_that_it_has_seen_a_part_and_a_run_sees_all(monkeypatch: pyte
     assert "a run looks at all values" in note
     run = ready(recipe, library, runs=True)
     assert run.schema.columns["v"] == "JSON" and not [note for note in run.notes if "types of fields" in note]
+
+
+def test_the_language_of_a_sample_has_no_quotes_beside_other_types() -> None:
+    write('"language": "en", "language_score": 0.5', '"language": 3', '"language": null')
+    run = ran({"lang_stats": {"language": "en"}})
+    assert run.sql("SELECT fasttext_en FROM stats ORDER BY _row") == [(0.5,), (None,), (None,)]
