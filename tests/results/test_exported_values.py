@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 import refinery
 from refinery.common.connections import connect
+from refinery.common.field_profile import InputProfile
+from refinery.execution.ray.export import export_part, profile_part
 from refinery.io.batch import LINE
 from refinery.io.field_scan import FieldScan
 from refinery.io.json_columns import JsonColumns
@@ -199,3 +201,18 @@ def test_parts_of_one_export_have_the_columns_of_all_parts(tmp_path: Path) -> No
     assert {str(pq.read_schema(item.path)) for item in written} == {
         str(pa.schema([("a", pa.float64()), ("b", pa.string())]))
     }
+
+
+def test_parts_that_tasks_of_a_cluster_write_have_the_columns_of_all_parts(tmp_path: Path) -> None:
+    lines = ['{"a": 1, "n": null}', '{"a": 18446744073709551616}', '{"b": "x"}']
+    whole = InputProfile()
+    for number, line in enumerate(lines):
+        (tmp_path / f"{number}.jsonl").write_text(line + "\n")
+        whole.merge(InputProfile.of_plain(json.loads(profile_part(str(tmp_path), f"{number}.jsonl"))))
+    profile, folder = json.dumps(whole.plain()), str(tmp_path / "kept")
+    for number in range(len(lines)):
+        export_part(profile, str(tmp_path), f"{number}.jsonl", folder, f"{number}.parquet", "parquet", True)
+    schema = pa.schema([("a", pa.decimal128(38, 0)), ("n", pa.null()), ("b", pa.string())])
+    tables = [pq.read_table(tmp_path / "kept" / f"{number}.parquet") for number in range(len(lines))]
+    assert all(table.schema.equals(schema) for table in tables)
+    assert [table["a"].to_pylist() for table in tables] == [[1], [2**64], [None]]
