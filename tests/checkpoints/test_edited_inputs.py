@@ -158,7 +158,7 @@ def test_each_kind_of_edit_leaves_what_a_fresh_run_leaves(tmp_path: Path, steps:
 
 
 @pytest.mark.long
-@settings(max_examples=share_of(120, 6), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=share_of(40, 6), deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     suffix=st.sampled_from([".jsonl", ".jsonl.gz", ".parquet"]),
     export=st.sampled_from(EXPORTS),
