@@ -162,3 +162,14 @@ def test_decimals_beside_floating_numbers_are_refused_as_they_would_be_rounded(t
     pq.write_table(pa.table({"text": ["a"], "x": [0.5]}), tmp_path / "b.parquet")
     with pytest.raises(DataError, match=r"column 'x' is decimal128\(38, 0\) in .*a.parquet, but double in .*b.parquet"):
         cut(find([tmp_path])[0])
+
+
+@pytest.mark.parametrize("value", ["0.5", "7", "true", "xyz"])
+def test_a_csv_column_without_a_value_fits_any_type_of_other_files(tmp_path: Path, value: str) -> None:
+    (tmp_path / "a.csv").write_text("text,score\na b,\n")
+    (tmp_path / "b.csv").write_text(f"text,score\nc d,{value}\n")
+    own = cut(find([tmp_path / "b.csv"])[0])[0].schema
+    shards = cut(find([tmp_path])[0])
+    assert own is not None and shards[0].schema == own
+    rows = [row for shard in shards for batch in read(shard) for row in batch.table["score"].to_pylist()]
+    assert rows[0] is None and str(rows[1]).lower() == value

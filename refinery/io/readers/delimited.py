@@ -284,7 +284,8 @@ def _values(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.if_else(pc.is_in(column, _MISSING), pa.nulls(1, column.type)[0], column)
 
 
-_BOOLEAN, _WHOLE, _LONG, _REAL, _TEXT = 1, 2, 4, 8, 16
+# Kinds of values; words for a missing value are text where nothing else is.
+_BOOLEAN, _WHOLE, _LONG, _REAL, _TEXT, _WORDS = 1, 2, 4, 8, 16, 32
 _LONGEST = 400  # no number is written with more characters
 
 
@@ -301,9 +302,11 @@ class ColumnKinds:
         if not all(re.match(r" *[-+.\dTtFfIiNn#<]", text) for text in head.to_pylist()):
             return ColumnKinds(_TEXT)
         column = column.drop_null()
+        if not len(column):
+            return ColumnKinds()
         if (pc.max(pc.binary_length(column)).as_py() or 0) >= _LONGEST:
             return ColumnKinds(_TEXT)
-        return ColumnKinds(_found(_values(column).drop_null()))
+        return ColumnKinds(_found(_values(column).drop_null()) or _WORDS)
 
     def joined(self, other: ColumnKinds) -> ColumnKinds:
         """The kinds of both columns."""
@@ -311,13 +314,16 @@ class ColumnKinds:
 
     @property
     def type(self) -> pa.DataType:
-        """The narrowest type for all kinds."""
-        if self.seen == _BOOLEAN:
+        """The narrowest type for all kinds; the null type without a value, which fits the column's type in other files."""
+        if not self.seen:
+            return pa.null()
+        seen = self.seen & ~_WORDS
+        if seen == _BOOLEAN:
             return pa.bool_()
-        if self.seen and not self.seen & ~(_WHOLE | _LONG):
+        if seen and not seen & ~(_WHOLE | _LONG):
             return pa.int64()
         # A double would round a long integer.
-        return pa.float64() if self.seen & _REAL and not self.seen & ~(_WHOLE | _REAL) else pa.string()
+        return pa.float64() if seen & _REAL and not seen & ~(_WHOLE | _REAL) else pa.string()
 
 
 def _found(column: pa.ChunkedArray) -> int:
@@ -360,6 +366,10 @@ def _typed(table: pa.Table, schema: pa.Schema, path: str) -> pa.Table:
 def _as(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
     if is_plain_text(kind):
         return column
+    if pa.types.is_null(kind):
+        if column.null_count < len(column):
+            raise pa.ArrowInvalid("now it has values")
+        return pa.chunked_array([pa.nulls(len(column))])
     column = _values(column)
     if pa.types.is_boolean(kind):
         return pc.equal(pc.utf8_lower(column), "true")

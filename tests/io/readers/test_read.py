@@ -315,7 +315,7 @@ def test_csv_is_read_as_it_was_written(
         ("1,x", "string", ["1", "x"]),
         ("1,True", "string", ["1", "True"]),
         ("2024-01-01,", "string", ["2024-01-01", None]),
-        (",,", "string", [None, None, None]),
+        (",,", "null", [None, None, None]),
         ("NA,null,None", "string", ["NA", "null", "None"]),
         ("NA,x", "string", ["NA", "x"]),
         ("1_000,0x1", "string", ["1_000", "0x1"]),
@@ -341,7 +341,7 @@ def test_types_of_csv_are_those_of_all_rows_and_files(tmp_path: Path) -> None:
 def test_a_csv_of_a_header_alone(tmp_path: Path, content: str) -> None:
     (tmp_path / "a.csv").write_text(content)
     [batch] = batches(tmp_path / "a.csv")
-    assert len(batch) == 0 and str(batch.table.schema) == "text: string\nv: string"
+    assert len(batch) == 0 and str(batch.table.schema) == "text: null\nv: null"
 
 
 def test_names_of_csv_columns(tmp_path: Path) -> None:
