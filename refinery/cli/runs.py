@@ -44,13 +44,14 @@ def run(opened: Opened, quiet: bool, as_json: bool, show: bool, fresh: bool = Fa
     if fresh:
         begin_anew(recipe)
     with console.progress(quiet or as_json) as progress, _observing(progress):
-        outcome = execute(recipe, library, progress=progress, overwrite=overwrite)
+        early = _EarlyNotes(progress, not quiet and not as_json)
+        outcome = execute(recipe, library, progress=progress, overwrite=overwrite, noted=early)
     streamed = pour(outcome)
     _warn(outcome)
     if as_json:
         click.echo(json.dumps(as_data(outcome), ensure_ascii=False), err=streamed)
     elif not quiet:
-        report(console.console(streamed), outcome, show)
+        report(console.console(streamed), outcome, show, early.printed)
 
 
 def analyze(request: Any, as_json: bool) -> None:
@@ -92,6 +93,26 @@ def _warn(outcome: Outcome) -> None:
     """Print alarms, even with --quiet: most rows could not be read, or no row is left."""
     for alarm in outcome.alarms:
         click.secho(f"warning: {shorter(console.shown(str(alarm)))}", err=True, bold=True, fg="red")
+
+
+class _EarlyNotes:
+    """Prints the notes of a run that are known before it reads samples: what is killed later prints none."""
+
+    def __init__(self, progress: Any, shown: bool) -> None:
+        self._progress, self._shown = progress, shown
+        self.printed: list[str] = []
+
+    def __call__(self, notes: Sequence[str]) -> None:
+        """Print the notes on standard error, beside the progress bar where there is one."""
+        if not self._shown:
+            return
+        for note in notes:
+            text = f"note: {shorter(note)}"
+            if isinstance(self._progress, console.Bar):
+                self._progress.print(text)
+            else:
+                print(text, file=sys.stderr, flush=True)
+        self.printed += notes
 
 
 def _print_notes(recipe: Recipe) -> None:
@@ -139,8 +160,8 @@ def as_data(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def report(out: Any, outcome: Outcome, show: bool) -> None:
-    """Print the waterfall and the places of the results."""
+def report(out: Any, outcome: Outcome, show: bool, printed: Sequence[str] = ()) -> None:
+    """Print the waterfall, the places of the results, and the notes that are not printed yet."""
     with open_tables(outcome.run_dir.database) as con:
         out.print(console.waterfall(console.waterfall_rows(con)))
         if show:
@@ -153,7 +174,7 @@ def report(out: Any, outcome: Outcome, show: bool) -> None:
         f"{console.size(outcome.bytes)} in {outcome.seconds:.1f} s, {console.rate(outcome.bytes, outcome.seconds)}, "
         f"{console.size(outcome.disk)} of disk"
         + (f", reused {outcome.reused[0]:,} of {outcome.reused[1]:,} shards" if outcome.reused[0] else ""),
-        *(f"note: {note}" for note in outcome.notes),
+        *(f"note: {note}" for note in outcome.notes if note not in printed),
         *([f"kept samples   {files_of(outcome.outputs)}"] if outcome.outputs else []),
         f"tables         {outcome.run_dir.database}",
     ]

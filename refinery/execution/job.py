@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
@@ -17,6 +17,8 @@ from refinery.storage.run_folder import RunDir
 from refinery.storage.workplace import Workplace
 
 Progress = Callable[[int, int], None]
+# Called with the notes that are known before the first sample is read.
+Noted = Callable[[Sequence[str]], None]
 
 
 class Extension(Protocol):
@@ -59,7 +61,8 @@ class Outcome:
 class RunJob:
     """A run in progress: its recipe, its place, its start (`started`: as `perf_counter`), its observers.
 
-    beside: files besides the samples that results depend on. overwrite: also replace files that no run has written.
+    beside: files besides the samples that results depend on. overwrite: also replace files that no run has written. noted: gets
+    the notes that are known before the first sample is read.
     """
 
     prepared: Plan
@@ -71,3 +74,4 @@ class RunJob:
     watch: RunMonitor
     beside: SideFiles
     overwrite: bool
+    noted: Noted | None = None

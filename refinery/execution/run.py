@@ -24,7 +24,7 @@ from refinery.execution.backend import backend_of
 from refinery.execution.capacity import capacity_of
 from refinery.execution.export_sink import ExportSink
 from refinery.execution.exported import RunExport, supersede
-from refinery.execution.job import Extension, Outcome, Progress, RunJob
+from refinery.execution.job import Extension, Noted, Outcome, Progress, RunJob
 from refinery.execution.preflight import ready
 from refinery.execution.python_input import spooled
 from refinery.execution.resume_hint import ResumeHint
@@ -71,10 +71,12 @@ def execute(
     progress: Progress | None = None,
     extension: Extension | None = None,
     overwrite: bool = False,
+    noted: Noted | None = None,
 ) -> Outcome:
     """Run a checked recipe to its end and publish its outputs, tables and trace.
 
-    extension: adds tables before the database is published. overwrite: also replace files that no run has written.
+    extension: adds tables before the database is published. overwrite: also replace files that no run has written. noted: gets
+    the notes that are known before the first sample is read.
 
     Raises OutputError if outputs cannot be written or another run holds the folder, OperatorError if memory runs out,
     ConservationError if rows do not add up. The files of a failed run are removed, except those published before.
@@ -87,7 +89,9 @@ def execute(
             recipe = stack.enter_context(spooled(recipe, library, dataset))
         capacity = stack.enter_context(capacity_of(recipe))
         prepared = ready(recipe, library, table, overwrite=overwrite, capacity=capacity, runs=True)
-        outcome = execute_prepared(prepared, progress, extension, runner_of, clock, overwrite, held=streamed)
+        outcome = execute_prepared(
+            prepared, progress, extension, runner_of, clock, overwrite, held=streamed, noted=noted
+        )
     return replace(outcome, notes=(*outcome.notes, *merging.merge(recipe)))
 
 
@@ -120,6 +124,7 @@ def execute_prepared(
     clock: tuple[float, datetime] | None = None,
     overwrite: bool = False,
     held: bool = False,
+    noted: Noted | None = None,
 ) -> Outcome:
     """Execute a prepared recipe. make: returns the stage runner. clock: the start, as `perf_counter` and as time.
 
@@ -143,7 +148,7 @@ def execute_prepared(
         beside = SideFiles(prepared.beside)
         beside.require()
         outcome = _execute(
-            RunJob(prepared, place, started, began, progress, extension, watch, beside, overwrite), make, hint
+            RunJob(prepared, place, started, began, progress, extension, watch, beside, overwrite, noted), make, hint
         )
         outcome = replace(outcome, notes=(*outcome.notes, *place.publish(overwrite)))
         keep_only(place.tables(), run_dir.database)
@@ -190,7 +195,7 @@ def _execute(job: RunJob, make: MakeRunner, hint: ResumeHint) -> Outcome:
         make(prepared, store, _first_rows(prepared)) as stages,
     ):
         hint.watch(stages)
-        stages.overwrite = job.overwrite
+        stages.overwrite, stages.noted = job.overwrite, job.noted
         stages.backend.watched(job.watch)
         done = _run_stages(job, stages)
         outcome, description, exported = _publish(job, stages, done, belongings, written)

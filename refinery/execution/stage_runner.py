@@ -12,6 +12,7 @@ from typing import Any
 from refinery.common.process_memory import start_collection
 from refinery.execution.backend import Backend
 from refinery.execution.export_sink import ExportSink, NoExport
+from refinery.execution.job import Noted
 from refinery.execution.quarantine_limit import QuarantineLimit
 from refinery.execution.result_store import NoResultStore, ResultStore
 from refinery.execution.run_facts import ComputedRunFacts, RunFacts, StageFacts
@@ -63,6 +64,7 @@ class StageRunner:
         self.facts, self.kept, self.sink = facts or ComputedRunFacts(), kept or NoResultStore(), sink or NoExport()
         self.finished = 0  # shards of all stages that are done
         self.overwrite = False  # an export that has changed since a run wrote it may be replaced
+        self.noted: Noted | None = None
         self._first_rows = first_rows or [0] * len(prepared.shards)
         self._report: Report = _unreported
         self._began: Began = _unwatched
@@ -93,6 +95,8 @@ class StageRunner:
         barrier = StageBarrier(prepared, self.store, self.kept, self.backend.find, self.backend.spill)
         barrier.require_indexes()
         self.backend.start()
+        if self.noted is not None:
+            self.noted(tuple(prepared.notes))
         done: list[StageResult] = []
         shards = prepared.shards
         with barrier:

@@ -20,7 +20,7 @@ from refinery.cli.render import console
 from refinery.cli.runs import files_of
 from tests.cli.conftest import Call
 from tests.commands import command
-from tests.runs import operator_folder
+from tests.runs import operator_folder, write_lines
 from tests.sampling import first_of_each, named
 from tests.waiting import HANG, until
 
@@ -288,3 +288,18 @@ def test_many_files_of_an_export_are_a_number_and_their_folder() -> None:
     assert files_of(few) == "out/a.json, out/b.json"
     assert files_of([f"s3://bucket/kept/{number}.json" for number in range(1500)]) == "1,500 files in s3://bucket/kept/"
     assert files_of([f"out/{number}/x.json" for number in range(5)]) == "out/0/x.json and 4 files more"
+
+
+def test_notes_that_are_known_before_a_run_are_printed_also_if_it_fails(call: Call, tmp_path: Path) -> None:
+    for split in ("train", "test"):
+        write_lines(tmp_path / "data" / f"{split}.jsonl", [{"text": f"a text of {split}"}])
+    recipe = tmp_path / "recipe.yaml"
+    places = f"dataset_path: {tmp_path}/data\nexport_path: {tmp_path}/out/kept.jsonl\n"
+    recipe.write_text(f"{places}process: [whitespace_normalization_mapper]\n")
+    done = call("run", recipe)
+    assert done.code == 0 and "files of several splits" in done.err
+    after = " ".join(done.out.split())
+    assert "no sample was changed or removed" in after and "several splits" not in after
+    (tmp_path / "data" / "train.jsonl").write_text("damaged\n")
+    failed = call("run", recipe, "--max_quarantined", "0")
+    assert failed.code == 7 and "files of several splits" in failed.err

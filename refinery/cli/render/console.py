@@ -177,6 +177,10 @@ class Bar:
         self._compiled = f"{done} of {total} kernels compiled (once)" if done < total else ""
         self._show()
 
+    def print(self, text: str) -> None:
+        """Print a line above the bar."""
+        self._bar.console.print(text, markup=False, highlight=False)
+
     def _show(self) -> None:
         self._bar.update(self._task, shown=fitting([self._compiled, *self._shown, self._used], self._width))
 
