@@ -151,6 +151,7 @@ import json, sys
 from pathlib import Path
 
 try:
+    import tldextract, tokenizers  # of the blocks of datatrove that measure
     from refinery.stats import StatsMerger
 except ImportError as error:
     sys.exit(f"SKIP: {error}")
@@ -201,3 +202,55 @@ def test_a_block_of_a_real_pipeline(datatrove: str, tmp_path: Path) -> None:
     for rank in range(2):
         assert json.loads((tmp_path / f"rank_{rank}").read_text()) == ["0", "1", "2"]
     assert f"StatsMerger('{tmp_path}/in'" in done.stderr  # as the log names the block
+
+
+POOL = """
+import sys
+from pathlib import Path
+
+try:
+    from refinery.stats import StatsMerger
+except ImportError as error:
+    sys.exit(f"SKIP: {error}")
+from datatrove.executor import LocalPipelineExecutor
+from datatrove.pipeline.base import PipelineStep
+
+if __name__ == "__main__":
+    folder, method, log = sys.argv[1:]
+    merger = StatsMerger(f"{folder}/in", f"{folder}/out", remove_input=True)
+    assert isinstance(merger, PipelineStep), type(merger).__mro__
+    stats = LocalPipelineExecutor([merger], tasks=2, workers=2, logging_dir=log, start_method=method).run()
+    print(stats.stats[0].time_stats.n)
+"""
+
+
+@pytest.mark.parametrize("method", ["forkserver", "spawn", "fork"])
+def test_a_step_in_a_pool_of_processes(datatrove: str, tmp_path: Path, method: str) -> None:
+    """Each process merges its share and ends, and a damaged file ends the pipeline with its name."""
+    (tmp_path / "pool.py").write_text(POOL, encoding="utf-8")
+    for leaf in "abcd":
+        (tmp_path / "in/g" / leaf).mkdir(parents=True)
+        for rank in range(2):
+            (tmp_path / "in/g" / leaf / f"{rank:05d}.json").write_text('{"k": {"total": 3, "n": 2, "mean": 1.5}}')
+    (tmp_path / "in/g/d/00001.json").write_text('{"k": ')
+
+    def pipeline(log: str) -> subprocess.CompletedProcess[str]:
+        command = [datatrove, str(tmp_path / "pool.py"), str(tmp_path), method, str(tmp_path / log)]
+        environment = os.environ | {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
+        done = subprocess.run(
+            command, capture_output=True, text=True, check=False, env=environment, stdin=subprocess.DEVNULL, timeout=600
+        )
+        if "SKIP: " in done.stderr:
+            pytest.skip(f"the environment of datatrove cannot import refinery: {done.stderr.strip()}")
+        return done
+
+    failed = pipeline("first")
+    assert failed.returncode == 1 and f"DataError: {tmp_path}/in/g/d/00001.json: damaged JSON" in failed.stderr
+    (tmp_path / "in/g/d/00001.json").write_text('{"k": 1}')
+    done = pipeline("second")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split()[-1] == "2"  # tasks whose time the step has tracked
+    totals = {
+        path.parent.name: json.loads(path.read_bytes())["k"]["total"] for path in tmp_path.rglob("out/g/*/metric.json")
+    }
+    assert totals == {"a": 6, "b": 6, "c": 6, "d": 4} and not list((tmp_path / "in").rglob("*.json"))
