@@ -457,10 +457,8 @@ class _Compiler:
             return column(self.version[(name,)][0])
         if name == "_row":
             return column(self._from_source("_row", BatchRead(self.reads.give_fixed("row"))))
-        if name in self.schema.columns or (not user_sql and self.schema.lines):
+        if name in self.schema.columns:
             return self._nullable(self._input(name), name)
-        if not user_sql:
-            return column(name)  # an alias of the operator's own body
         kind = "NULL" if self.schema.unknown else self.lost.type_of(name, self.current)
         return None if kind is None else parse(f"CAST(NULL AS {kind})" if kind != "NULL" else kind)
 

@@ -81,7 +81,7 @@ def _of_predicate(chain: Chain, step: Any, of_own: bool) -> Iterator[tuple[str, 
         return
     stats = {ident(stat.column): stat for stat in chain.stats}
     for test, term, null in predicate.tests(stored):
-        column, kind, constants = compared(term)
+        column, kind, constants = compared(term, predicate.parameter)
         cells = {"reason": reason(predicate.parameter, term, null, stats)}
         if column in stats:
             cells["statistic"] = lit(stats[column].column)

@@ -96,7 +96,11 @@ def predicate_of(
     trees = _terms(keep)
     parameter, words = _own_words(own, len(trees))
     terms = tuple(
-        Term(tree.sql("duckdb"), shown or _shown(tree), dict(list(_columns(tree, names).items())[: _CODES - 1]))
+        Term(
+            tree.sql("duckdb"),
+            shown or _shown(_named(tree, parameter)),
+            dict(list(_columns(tree, names).items())[: _CODES - 1]),
+        )
         for tree, shown in zip(trees, words or [""] * len(trees), strict=True)
     )
     lower = {name.lower() for name in functions}
@@ -171,9 +175,15 @@ def _is_stored(term: exp.Expr, stored: Collection[str]) -> bool:
     return not term.find(exp.Select) and {column.parts[0].name for column in term.find_all(exp.Column)} <= set(stored)
 
 
-def compared(term: Term) -> tuple[str, str, list[exp.Expr]]:
+def _named(tree: exp.Expr, parameter: str) -> exp.Expr:
+    """What the reason names of a term: in an operator's own condition, the first part of an OR."""
+    tree = tree.unnest()
+    return _named(tree.this, parameter) if isinstance(tree, exp.Or) and not parameter else tree
+
+
+def compared(term: Term, parameter: str) -> tuple[str, str, list[exp.Expr]]:
     """Column and constants of a term that compares one column: its SQL, the kind (`in` or `than`), the constants."""
-    tree = term.tree
+    tree = _named(term.tree, parameter)
     if isinstance(tree, exp.EQ):
         tree = exp.In(this=tree.this, expressions=[tree.expression])
     if isinstance(tree, exp.In) and isinstance(tree.this, exp.Column) and all(map(_is_constant, tree.expressions)):
@@ -194,7 +204,7 @@ def reason(parameter: str, term: Term, null: str, stats: Collection[str]) -> str
     """SQL for the reason of a sample that a term has removed. stats: columns of statistics. null: name of a column."""
     if null:
         return lit(f"{null} is NULL: {term.shown}")
-    column, kind, constants = compared(term)
+    column, kind, constants = compared(term, parameter)
     if kind == "in" and column in stats and all(constant.is_string for constant in constants):
         wanted = ", ".join(constant.name for constant in constants)
         rest = f", not {'one of ' if len(constants) > 1 else ''}{wanted}"

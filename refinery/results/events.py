@@ -19,6 +19,8 @@ from refinery.storage.run_folder import RunDir
 _UNMOVED = "rows_in > 0 AND removed + changed + quarantined = 0 AND kind <> 'stats'"
 # Most kinds of errors that are listed; the quarantine has all rows.
 _MOST = 10
+# A reason that names a value that is NULL.
+_NULL = "^(.+?) is NULL(:|$)"
 
 
 def log_plan(prepared: Plan) -> None:
@@ -96,6 +98,19 @@ def empty_texts(db: Database, stages: Sequence[CompiledStage]) -> list[str]:
     empty = db.count(f"SELECT count(*) FROM row_outcomes WHERE _dropped IS NULL AND {last} = 0") if versions else 0
     cure = "add text_length_filter: {min_len: 1} as the last step to remove them"
     return [f"{empty:,} kept sample{'s have' if empty > 1 else ' has'} an empty text; {cure}"] if empty else []
+
+
+def null_values(db: Database) -> list[str]:
+    """Lines for the user on samples that a filter removed for a value that is NULL, one for each step and value."""
+    rows = db.rows(
+        f"SELECT step, operator, regexp_extract(reason, '{_NULL}', 1) AS named, count(*) AS samples FROM ledger "
+        f"WHERE regexp_matches(reason, '{_NULL}') AND NOT starts_with(reason, 'not kept by ') "
+        f"GROUP BY ALL ORDER BY samples DESC, step, named LIMIT {_MOST}"
+    )
+    return [
+        f"step {step} {operator} removed {samples:,} sample{'s' if samples > 1 else ''} because {named} is NULL"
+        for step, operator, named, samples in rows
+    ]
 
 
 def log_end(alarms: Sequence[Alarm], notes: Iterable[str]) -> None:

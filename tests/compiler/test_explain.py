@@ -91,7 +91,8 @@ def rows(table: Any) -> list[list[str]]:
 
 
 def names_of(tree: Any) -> list[str]:
-    return [child.label.plain.partition(" ")[2].rpartition(": ")[0] for child in tree.children]
+    parts = [child.label.plain.partition(" ")[2].rpartition(": ")[0] for child in tree.children]
+    return [part for part in parts if part]
 
 
 def test_plan(prepared: Plan) -> None:

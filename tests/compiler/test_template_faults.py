@@ -13,16 +13,24 @@ from refinery.operators import Library
 from refinery.recipe import loads
 
 HEADER = "/*---\ndoc: A test.\nversion: 1\n---*/\n"  # the body begins in line 5
+ANY_FIELDS = Schema(True)
 
 
-def fault(folder: Path, kind: str, name: str, body: str, features: tuple[tuple[str, str], ...] = ()) -> str:
+def fault(
+    folder: Path,
+    kind: str,
+    name: str,
+    body: str,
+    features: tuple[tuple[str, str], ...] = (),
+    schema: Schema = ANY_FIELDS,
+) -> str:
     """The one problem of a recipe with an operator file of this body."""
     for place, file, source in ((kind, name, body), *(("features", *feature) for feature in features)):
         (folder / place).mkdir(exist_ok=True)
         (folder / place / f"{file}.sql").write_text(HEADER + source + "\n")
     library = Library((folder,))
     with pytest.raises(RecipeError) as caught:
-        build(loads(f"process: [{name}]", library=library, need_inputs=False).steps, library, Schema(True), ("text",))
+        build(loads(f"process: [{name}]", library=library, need_inputs=False).steps, library, schema, ("text",))
     (problem,) = caught.value.problems
     return problem.what
 
@@ -48,6 +56,22 @@ def test_a_fault_of_a_template_has_its_file_and_line(tmp_path: Path, body: str, 
     found = fault(tmp_path, "mappers", "own_mapper", body)
     assert found.startswith(f"own_mapper: {tmp_path}/mappers/own_mapper.sql:{line}: ")
     assert what in found
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "body"),
+    [
+        ("mappers", "own_mapper", "SELECT\n lower(titel) AS text"),
+        ("filters", "own_filter", "SELECT\n titel IS NULL AS keep"),
+        ("mappers", "own_mapper", "SELECT\n titel || 'x' AS _inner, upper(_inner) AS text"),
+    ],
+)
+@pytest.mark.parametrize("lines", [True, False])
+def test_a_field_that_no_sample_has_is_a_fault_of_the_template(
+    tmp_path: Path, kind: str, name: str, body: str, lines: bool
+) -> None:
+    found = fault(tmp_path, kind, name, body, schema=Schema(lines, {"text": "VARCHAR", "title": "VARCHAR"}))
+    assert found == f"{name}: {tmp_path}/{kind}/{name}.sql:6: no column or statistic 'titel'. Did you mean 'title'?"
 
 
 @pytest.mark.parametrize("body", ["length({{ txt }})", "unnest([{{ text }}])"])

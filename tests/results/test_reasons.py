@@ -87,6 +87,21 @@ def test_a_language_is_named_with_the_wanted_one(tmp_path: Path, lang: Any, want
     }
 
 
+@pytest.mark.parametrize(("languages", "wanted"), [("en", "en"), (["en", "fr"], "one of en, fr")])
+def test_a_language_filter_names_what_the_text_is(tmp_path: Path, languages: Any, wanted: str) -> None:
+    rows = [{"text": "der tag"}, {"text": "the the"}, {"text": "the"}]
+    step = {"language_filter": {"languages": languages, "language_threshold": 0.97, "model": model(tmp_path)}}
+    found = ledger(tmp_path, step, rows=rows)
+    assert found[0] == (f"language is de, not {wanted}", "language", None, None)
+    assert found[2] == ("not kept by language_score > 0.97", "language_score", pytest.approx(0.9525841), 0.97)
+    assert set(found) == {0, 2}
+
+
+def test_a_condition_of_a_user_is_named_with_all_of_its_parts(tmp_path: Path) -> None:
+    found = ledger(tmp_path, {"sql_filter": {"where": "lang = 'fr' OR rating > 4"}}, rows=ROWS[1:2])
+    assert found[0][0] == "not kept by where: lang = 'fr' OR rating > 4"
+
+
 @pytest.mark.parametrize("keep", ["false", "{{ text }} = ''"])
 def test_reasons_have_no_folders(tmp_path: Path, keep: str) -> None:
     header = "/*---\ndoc: A test.\nversion: 1\nparams: {list: {type: file}, least: {type: int}}\n---*/\n"

@@ -12,7 +12,7 @@ OPERATOR = {
         "languages, samples whose best language has such a score. Texts are not lowered, unlike in language_id_score_filter. "
         "Labels of GlotLID have a script, as in eng_Latn. refinery downloads no model."
     ),
-    "version": 1,
+    "version": 2,
     "peer": "LanguageFilter of datatrove 0.10.1",
     "resources": {"loads": True},
     "params": {
@@ -91,7 +91,16 @@ OPERATOR = {
         {% endfor %}
         {% endif %}
         {% if label_only %}true
-        {% elif wanted %}coalesce(list_max({{ found }}.scores), 0) > {{ language_threshold | lit }}
+        {% elif wanted %}
+        {# The last term decides. The others hold where it does, and name what a removed text is. #}
+        {% set enough = "coalesce(list_max(" ~ found ~ ".scores), 0) > " ~ (language_threshold | lit) %}
+        {% for column in (["language", "language_script"] if glotlid else ["language"]) %}
+        {% set part = loop.index0 %}
+        ({{ column }} IN (
+            {%- for name in wanted | unique %}{{ ", " if not loop.first }}{{ (name.split("_")[part] if glotlid else name) | lit }}{% endfor -%}
+        ) OR {{ enough }}) AND
+        {% endfor %}
+        (language_score > {{ language_threshold | lit }} OR {{ enough }}) AND {{ enough }}
         {% else %}{{ best }} > {{ language_threshold | lit }}
         {% endif %} AS keep
     """,
