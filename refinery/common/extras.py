@@ -17,6 +17,9 @@ REQUIREMENTS = {
     "ray": ("ray[default,data,client]>=2.40",),
 }
 
+# Packages that messages call by the names of their projects.
+_PROJECTS = {"ray": "Ray"}
+
 
 def install_command(extra: str) -> str:
     """The command that brings the packages of an extra, wherever refinery itself came from; an unknown extra is a package."""
@@ -27,5 +30,5 @@ def install_command(extra: str) -> str:
 def lacks(what: str, extra: str, error: ImportError) -> str:
     """Message that something needs a package of an extra, with the package that is missing and the cure."""
     missing = str(error.name or "").partition(".")[0] or extra
-    named = "Ray" if missing == extra == "ray" else f"the Python package {missing!r}"
+    named = _PROJECTS.get(missing, f"the Python package {missing!r}")
     return f"{what} needs {named}, which is not installed: {install_command(extra)}"

@@ -155,7 +155,7 @@ def test_parts_of_earlier_runs_go(run: Run, tmp_path: Path, monkeypatch: pytest.
         refinery.run(settings(tmp_path, RECIPES["samples go"], shard_size=1_400))
     assert folders(again) == [after] and content(again)["stats"]
     monkeypatch.undo()
-    refinery.run(settings(tmp_path, RECIPES["samples go"], shard_size=1_400))
+    again = refinery.run(settings(tmp_path, RECIPES["samples go"], shard_size=1_400))
     assert folders(again) == [] and again.sql("SELECT * FROM table_parts") == []
 
 

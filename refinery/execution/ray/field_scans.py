@@ -23,12 +23,12 @@ def profiles(shards: Sequence[Shard], wanted: AnySet[str]) -> list[InputProfile]
 
     None also for a drawn part of the samples, whose numbers would have to be sent.
     """
-    ray = sys.modules.get("ray")
-    if ray is None or not ray.is_initialized() or any(shard.only is not None for shard in shards):
+    module = sys.modules.get("ray")
+    if module is None or not module.is_initialized() or any(shard.only is not None for shard in shards):
         return None
     calls = [(to_json(shard), facts_of(shard), sorted(wanted)) for shard in shards]
     try:
-        found = every(ClusterConnection(ray, Path()), profile_of_shard, calls, label="types of fields")
+        found = every(ClusterConnection(module, Path()), profile_of_shard, calls, label="types of fields")
     except OperatorError:
         return None
     return [InputProfile.of_plain(json.loads(text)) for text in found]
