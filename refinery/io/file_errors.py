@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 
 from refinery.errors import DataError
+from refinery.io.formats import encoding_without_mark
 from refinery.io.model import Source
 from refinery.io.readers.read_buffer import stream
 from refinery.io.readers.registry import reader_of
@@ -35,7 +36,7 @@ def _reason(head: bytes, source: Source) -> str | None:
         if head.startswith(magic):
             where = f"the {source.compression} data holds {name} data" if source.compression else f"this is {name} data"
             return f"{where}. Unpack it once, or give the file the name of its format"
-    if wide := _wide(head):
+    if wide := encoding_without_mark(head):
         return f"every second byte is NUL, so the file is {wide}. Convert it: iconv -f {wide} -t UTF-8"
     if not reader_of(source).cut_anywhere:
         return None
@@ -47,12 +48,3 @@ def _reason(head: bytes, source: Source) -> str | None:
         suffix = ".tsv" if separator == b"\t" else ".csv"
         return f"the first line has no brace, but columns. If the file is a table, name it {suffix}"
     return None
-
-
-def _wide(head: bytes) -> str | None:
-    """UTF-16LE or UTF-16BE if NUL is one half of most of the first characters; else None."""
-    pairs = len(head) // 2
-    low, high = head[0 : 2 * pairs : 2].count(0), head[1 : 2 * pairs : 2].count(0)
-    if pairs < 4 or max(low, high) < pairs // 2 or min(low, high) > pairs // 8:
-        return None
-    return "UTF-16LE" if high > low else "UTF-16BE"

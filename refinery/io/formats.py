@@ -169,6 +169,15 @@ def encoding_mark(head: bytes) -> str | None:
     return "UTF-16" if head.startswith((b"\xff\xfe", b"\xfe\xff")) else None
 
 
+def encoding_without_mark(head: bytes) -> str | None:
+    """UTF-16LE or UTF-16BE if NUL is one half of most of the first characters; else None."""
+    pairs = len(head) // 2
+    low, high = head[0 : 2 * pairs : 2].count(0), head[1 : 2 * pairs : 2].count(0)
+    if pairs < 4 or max(low, high) < pairs // 2 or min(low, high) > pairs // 8:
+        return None
+    return "UTF-16LE" if high > low else "UTF-16BE"
+
+
 def _whole(text: bytes) -> bool:
     import json
 

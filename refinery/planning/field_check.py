@@ -9,6 +9,7 @@ from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.templates import arguments
 from refinery.errors import Problem, suggestion
 from refinery.io.first_samples import FileFields, InputFields, closer_look, first_look
+from refinery.io.formats import encoding_without_mark
 from refinery.io.model import Shard
 from refinery.operators import Library
 from refinery.recipe import Recipe
@@ -130,8 +131,16 @@ def _problem_of_type(named: NamedField, glimpse: FileFields) -> Problem:
 
 
 def _problem(named: NamedField, seen: Sequence[FileFields]) -> Problem:
-    near = _other_delimiter(named, seen) or _near(named, seen)
+    near = _other_encoding(seen) or _other_delimiter(named, seen) or _near(named, seen)
     return Problem(named.where, _missing(named, seen), f"{_there(seen)}{f' {near}' if near else ''}")
+
+
+def _other_encoding(seen: Sequence[FileFields]) -> str | None:
+    """The cure for a header in UTF-16, which is read as names with NUL after or before each character."""
+    for name in (name for glimpse in seen for name in glimpse.top):
+        if encoding := encoding_without_mark(name.encode()):
+            return f"Every second byte is NUL, so the file is UTF-16. Convert it: iconv -f {encoding} -t UTF-8"
+    return None
 
 
 def _other_delimiter(named: NamedField, seen: Sequence[FileFields]) -> str | None:

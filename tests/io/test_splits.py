@@ -100,8 +100,11 @@ def test_exports_of_earlier_runs_among_the_input_are_named(tmp_path: Path) -> No
     assert not [line for line in alone.warnings if "an earlier run" in line]
 
 
-def test_a_text_file_in_another_encoding_is_named_with_the_cure(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_bytes("hello".encode("utf-16"))
+@pytest.mark.parametrize(
+    ("encoding", "named"), [("utf-16", "UTF-16"), ("utf-16-le", "UTF-16LE"), ("utf-16-be", "UTF-16BE")]
+)
+def test_a_text_file_in_another_encoding_is_named_with_the_cure(tmp_path: Path, encoding: str, named: str) -> None:
+    (tmp_path / "a.txt").write_bytes("hello\nzweite Zeile".encode(encoding))
     [shard] = cut(find([tmp_path / "a.txt"])[0])
     [bad] = [bad for batch in read(shard) for bad in batch.bad]
-    assert bad.error == "UTF-16, not UTF-8; convert it: iconv -f UTF-16 -t UTF-8"
+    assert bad.error == f"{named}, not UTF-8; convert it: iconv -f {named} -t UTF-8"

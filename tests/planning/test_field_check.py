@@ -74,6 +74,14 @@ def test_a_misspelt_text_field(tmp_path: Path, name: str) -> None:
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
+def test_a_table_in_utf16_is_named_with_the_cure(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes("text,id\nhello,1\n".replace(",", "\t" if name == "a.tsv" else ",").encode("utf-16-le"))
+    [problem] = problems(recipe(tmp_path, path))
+    assert problem.endswith("the file is UTF-16. Convert it: iconv -f UTF-16LE -t UTF-8")
+
+
 def test_every_field_that_a_recipe_names(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "a.jsonl", SAMPLES)
     steps = [

@@ -12,7 +12,7 @@ from refinery import kernels
 from refinery.errors import DataError
 from refinery.io.batch import RAW_LIMIT, VECTOR, BadSample, Batch, as_json
 from refinery.io.conform import conform
-from refinery.io.formats import encoding_mark
+from refinery.io.formats import encoding_mark, encoding_without_mark
 from refinery.io.layouts import plain_table
 from refinery.io.limits import ReadLimits
 from refinery.io.line_errors import not_utf8
@@ -194,13 +194,20 @@ def _text(source: Source, row: int, limits: ReadLimits, bad: list[BadSample]) ->
         return None
     if not kernels.text.lines.valid_utf8(data, 0, len(data)):
         mark = encoding_mark(content)
-        reason = f"{mark}, not UTF-8; convert it: iconv -f {mark} -t UTF-8" if mark else not_utf8(content)
+        reason = _convert(mark) if mark else not_utf8(content)
         bad.append(BadSample(row, _broken_line(content), content[:RAW_LIMIT], reason))
+        return None
+    if b"\0" in content[:4] and (wide := encoding_without_mark(content[:4096])):
+        bad.append(BadSample(row, 1, content[:RAW_LIMIT], _convert(wide)))
         return None
     if b"\r" not in content:
         return content
     out = np.empty(len(data), np.uint8)
     return out[: kernels.text.lines.unix_line_ends(data, 0, len(data), out)].tobytes()
+
+
+def _convert(encoding: str) -> str:
+    return f"{encoding}, not UTF-8; convert it: iconv -f {encoding} -t UTF-8"
 
 
 def _broken_line(content: bytes) -> int:
