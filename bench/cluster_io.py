@@ -41,7 +41,7 @@ class Storage:
 
 @dataclass(frozen=True)
 class Traffic:
-    """What a phase asks of storage. read, written: bytes. gets, puts: requests."""
+    """Demands of a phase on storage. read, written: bytes. gets, puts: requests."""
 
     read: float = 0.0
     written: float = 0.0
@@ -57,7 +57,7 @@ class Traffic:
 
 
 def traffic(costs: Costs, size: float, cluster: Cluster) -> Mapping[str, Traffic]:
-    """What each phase of a run asks of storage, by the phases of `Times`."""
+    """Demands of each phase of a run on storage, by the phases of `Times`."""
     rows, workers, shards = size * costs.rows_per_byte, cluster.workers, shard_count(costs, size, cluster)
     blocks = math.ceil(size / shards / BLOCK) + OPEN
     pieces = piece_tasks(rows, workers, shards)

@@ -199,7 +199,7 @@ def shards_again(corpus: Path, megabytes: float, factors: Sequence[int], folder:
 
 
 def crowd_of(runs: Sequence[Mapping[str, Any]]) -> float:
-    """How much longer a core takes for a byte while the machine's other one works, too: from the slopes of both lines."""
+    """Ratio of the time of a core for a byte beside a busy core to that of a core alone: from the slopes of both lines."""
     ends = [min(run["factor"] for run in runs), max(run["factor"] for run in runs)]
     slope = {}
     for workers in WORKERS:

@@ -111,7 +111,7 @@ DATABASES = {
 
 
 def listed(block: Block, line: str) -> bool:
-    """Whether a line of a block, or the block by its first lines, is in one of the lists."""
+    """Return whether a line of a block, or the block by its first lines, is in one of the lists."""
     return any(page == block.page and text in line for page, text in [*NOT_RUN, *ELSEWHERE])
 
 
@@ -120,7 +120,7 @@ def is_shell(block: Block) -> bool:
 
 
 def is_listed(block: Block) -> bool:
-    """Whether nothing of a block runs here."""
+    """Return whether nothing of a block runs here."""
     parts = [f"{line}$" for line in block.lines] if is_shell(block) else [block.text]
     return all(listed(block, part) for part in parts)
 

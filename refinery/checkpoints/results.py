@@ -17,7 +17,7 @@ from refinery.checkpoints.keys import barrier_key, program_key, shard_key
 from refinery.dedup.barrier import DedupResult
 from refinery.dedup.index import Index
 from refinery.io.model import RemovedIn, Shard
-from refinery.io.writers.shared_file import EarlierExport, WrittenRange
+from refinery.io.writers.earlier_export import EarlierExport, WrittenRange
 from refinery.kernels.core.digest import size_and_digest
 from refinery.planning.plan import CompiledStage, Plan
 from refinery.storage.shard_plan import remember

@@ -118,7 +118,7 @@ def _line(error: Exception) -> int:
 
 
 def _sentence(error: Exception, context: Mapping[str, Any]) -> str:
-    """What is wrong, and the nearest name that is there."""
+    """The fault in words, with the nearest name that is there."""
     text = _CALLED.sub("the function", " ".join(str(error).split())).rstrip(".")
     if found := _UNDEFINED.match(text):
         return f"there is no variable {found[1]!r}{_near(found[1], context)}"

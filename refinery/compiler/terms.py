@@ -176,7 +176,7 @@ def _is_stored(term: exp.Expr, stored: Collection[str]) -> bool:
 
 
 def _named(tree: exp.Expr, parameter: str) -> exp.Expr:
-    """What the reason names of a term: in an operator's own condition, the first part of an OR."""
+    """The part of a term that the reason names: in an operator's own condition, the first part of an OR."""
     tree = tree.unnest()
     return _named(tree.this, parameter) if isinstance(tree, exp.Or) and not parameter else tree
 

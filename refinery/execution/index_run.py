@@ -30,7 +30,7 @@ _PIECE = 1 << 20
 
 @dataclass(frozen=True)
 class RunNote:
-    """What the run folder remembers for indexes.
+    """Record in the run folder for indexes.
 
     folder: id of the run folder. export: of a run that has not ended; "" if the last one has. replaces: that run has found
     an earlier export in its place, which may be gone since.

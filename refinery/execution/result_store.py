@@ -8,7 +8,7 @@ from typing import Protocol
 from refinery.dedup.barrier import DedupResult
 from refinery.dedup.index import Index
 from refinery.io.model import Shard
-from refinery.io.writers.shared_file import EarlierExport, WrittenRange
+from refinery.io.writers.earlier_export import EarlierExport, WrittenRange
 from refinery.planning.plan import CompiledStage
 from refinery.workers.done_marks import DoneMark
 from refinery.workers.tasks import ShardResult, Task

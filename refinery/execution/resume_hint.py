@@ -48,7 +48,7 @@ class ResumeHint:
 
 
 def _counted(count: Callable[[], int], seconds: float | None) -> int:
-    """What `count` returns; 0 if it takes longer, or if it fails while there is no time."""
+    """Result of `count`; 0 if it takes longer, or if it fails while there is no time."""
     if seconds is None:
         return count()
     found = [0]

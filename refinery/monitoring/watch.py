@@ -289,7 +289,7 @@ def _reported(worker: str, pid: int | None, use: dict[str, Any], elapsed: float)
 
 
 def _added(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
-    """What other machines have used by now: counts since the last measurement, and the newest of everything else."""
+    """Use of other machines by now: counts since the last measurement, and the newest of everything else."""
     return now | {"cpu_seconds": (before.get("cpu_seconds") or 0) + (now["cpu_seconds"] or 0)}
 
 

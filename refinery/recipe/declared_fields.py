@@ -40,7 +40,7 @@ def read_fields(entry: Entry | None, problems: Problems) -> tuple[tuple[str, str
 
 
 def _wrong(name: str, kind: str) -> tuple[str, str | None] | None:
-    """What is wrong with a declaration, and the cure; None if nothing is."""
+    """Fault of a declaration, with the cure; None for a sound one."""
     if not all(keys_of(name)):
         return f"fields names the field {name!r}, which has an empty part", None
     cure = suggestion(_PARAMETERS.sub("", kind).strip().upper(), _KNOWN)

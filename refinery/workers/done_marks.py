@@ -20,7 +20,7 @@ from refinery.common.paths import shorter
 from refinery.io.content_digest import content_of, is_lines, stamp_of
 from refinery.io.model import Shard
 from refinery.io.readers.read_buffer import digested
-from refinery.io.writers.shared_file import WrittenRange
+from refinery.io.writers.earlier_export import WrittenRange
 from refinery.kernels.core.arrow import of_texts
 from refinery.storage.file_digests import can_be_trusted
 from refinery.storage.open import open_store

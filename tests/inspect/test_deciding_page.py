@@ -1,4 +1,4 @@
-"""What commands of docs/deciding.md print; tests/test_doc_blocks.py runs all of them."""
+"""Output of the commands of docs/deciding.md; tests/test_doc_blocks.py runs all of them."""
 
 from __future__ import annotations
 

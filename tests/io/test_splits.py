@@ -1,4 +1,4 @@
-"""What a folder holds beside samples: several splits, markers, exports of earlier runs, files of other formats."""
+"""Contents of folders beside samples: several splits, markers, exports of earlier runs, files of other formats."""
 
 from pathlib import Path
 

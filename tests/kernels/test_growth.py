@@ -77,7 +77,7 @@ def _fits(work: Callable[[list[str]], object], short: list[str], long: list[str]
 
 
 def _missing(name: str) -> bool:
-    """Whether an operator needs a model that is not here."""
+    """Return whether an operator needs a model that is not here."""
     try:
         run_samples([{"text": "some text"}], [{name: PARAMS.get(name, {})}])
     except Exception as error:

@@ -161,7 +161,7 @@ def test_a_run_that_fails_says_why(tmp_path: Path) -> None:
 
 
 def waits(found: dict[str, Any]) -> bool:
-    """Whether shards are done, and workers seen, of a run that then waits for ever."""
+    """Return whether shards are done, and workers seen, of a run that then waits for ever."""
     return found.get("shards", 0) >= 2 and bool(found["workers"]) and found["rows"] > 0
 
 

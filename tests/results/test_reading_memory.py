@@ -1,4 +1,4 @@
-"""What commands hold that read a finished run follows from memory_limit, or from the memory there is."""
+"""Memory of commands that read a finished run: by memory_limit, or by the memory there is."""
 
 from __future__ import annotations
 

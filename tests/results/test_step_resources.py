@@ -1,4 +1,4 @@
-"""What a step used is its measured share of its stage, and nothing that cannot be known."""
+"""Resources of a step: its measured share of its stage, and nothing that cannot be known."""
 
 from __future__ import annotations
 

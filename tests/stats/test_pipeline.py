@@ -17,7 +17,7 @@ from refinery.stats import pipeline
 
 
 class PipelineStep(ABC):
-    """What datatrove's executors need of a step."""
+    """Demands of datatrove's executors on a step."""
 
     def __init__(self) -> None:
         self.stats, self.timed = str(self), 0

@@ -75,7 +75,7 @@ def order(left: pa.Array, right: pa.Array) -> pa.Array:
 
 
 def fits(value: pa.Array, converted: pa.Array) -> pa.Array:
-    """Whether a value that was converted to another type and back is still the same; members that are null do not count."""
+    """Return whether a value that was converted to another type and back is still the same; members that are null do not count."""
     pairs = zip(value.to_pylist(), converted.to_pylist(), strict=True)
     return flags(np.array([_fits(*pair) for pair in pairs], np.bool_))
 

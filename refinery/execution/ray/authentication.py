@@ -1,4 +1,4 @@
-"""Whether a cluster lets this process in: Ray itself asks again for a minute, and prints each refusal."""
+"""Probe of a cluster's authentication before joining: Ray itself asks again for a minute, and prints each refusal."""
 
 from __future__ import annotations
 

@@ -200,7 +200,7 @@ def _join(ray: Any, place: Address, cores: int) -> None:
 
 
 def _cure(error: Exception) -> str:
-    """What to do about an error with which Ray does not let this process join."""
+    """Cure of an error with which Ray does not let this process join."""
     text = f"{type(error).__name__} {error}".lower()
     if "version mismatch" in text:
         return "Start refinery with the Python and the Ray of the cluster"

@@ -1,4 +1,4 @@
-"""What a process of the cluster and its children use of their machine."""
+"""Use of a machine by a process of the cluster and its children."""
 
 from __future__ import annotations
 

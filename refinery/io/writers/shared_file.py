@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import json
 import os
 import secrets
 import threading
@@ -18,6 +17,7 @@ from refinery.common.lazy_dataclass import dataclass
 from refinery.errors import OutputError
 from refinery.io.model import Written
 from refinery.io.writers import parquet_footer
+from refinery.io.writers.earlier_export import CHANGED, EarlierExport, WrittenRange, footers_of, is_sound, stamp_of
 from refinery.io.writers.export_files import names
 from refinery.io.writers.model import ExportJob
 from refinery.io.writers.registry import writer_of
@@ -31,51 +31,8 @@ _HELD_BY_ALL = 256 << 20
 _BLOCK = 4 << 20
 
 
-@dataclass(frozen=True)
-class WrittenRange:
-    """A shard's bytes in an export: in the file that began as `into`, from `start`.
-
-    digest: of the bytes. rows: samples in them. footer: of the Parquet file that the shard would be alone.
-    """
-
-    into: str
-    start: int
-    size: int
-    digest: str
-    rows: int
-    footer: bytes = b""
-
-
-CHANGED = "has changed since a run wrote it, so it is not overwritten. Move or remove it, name another place, or add --overwrite"
-
 # Called when a shard's bytes have their place.
 OnPlaced = Callable[[WrittenRange], None]
-
-
-@dataclass(frozen=True)
-class EarlierExport:
-    """The export file of an earlier run or attempt, which began as `into`, under either of two names.
-
-    target: the finished file; stamp: the file system's facts about it; None until it has this name.
-    """
-
-    into: str
-    aside: str
-    target: str
-    stamp: tuple[int, ...] | None = None
-
-    @staticmethod
-    def read(text: str) -> EarlierExport | None:
-        """The record that `SharedFile.note` has written; None for any other text."""
-        try:
-            plain = json.loads(text)
-            return EarlierExport(**plain | {"stamp": tuple(plain["stamp"]) if plain["stamp"] else None})
-        except (ValueError, TypeError, KeyError):
-            return None
-
-    def write(self) -> str:
-        """The record as JSON."""
-        return json.dumps({"into": self.into, "aside": self.aside, "target": self.target, "stamp": self.stamp})
 
 
 def share(
@@ -159,7 +116,7 @@ class SharedFile:
         if os.path.abspath(self.target) != known.target or not os.path.exists(known.aside):
             return set()
         end, shard = len(self._lead), 0
-        while shard in placed and placed[shard].start == end and _sound(known.aside, placed[shard]):
+        while shard in placed and placed[shard].start == end and is_sound(known.aside, placed[shard]):
             self._take(shard, placed[shard])
             end, shard = end + placed[shard].size, shard + 1
         if not shard:
@@ -179,11 +136,11 @@ class SharedFile:
         overwrite: bool,
     ) -> set[int]:
         """Keep the finished file of an earlier run if it is this export to the byte; else copy the shards that it has."""
-        stamp = _stamp(known.target)
+        stamp = stamp_of(known.target)
         if stamp is None:
             return set()
         if stamp != known.stamp:
-            sound = {shard: place for shard, place in placed.items() if _sound(known.target, place)}
+            sound = {shard: place for shard, place in placed.items() if is_sound(known.target, place)}
             if len(sound) < len(placed) and not overwrite and os.path.abspath(self.target) == known.target:
                 raise OutputError(f"{known.target}: {CHANGED}")
             placed = sound
@@ -200,7 +157,7 @@ class SharedFile:
             if shard not in placed or placed[shard].start != end:
                 return False
             end += placed[shard].size
-        tail = self.writer.tail(_footers(placed))
+        tail = self.writer.tail(footers_of(placed))
         if tail is None or os.path.getsize(path) != end + len(tail):
             return False
         with open(path, "rb") as file:
@@ -350,7 +307,7 @@ class SharedFile:
             os.replace(self._aside, self.target)
             if self._note is not None:
                 known = EarlierExport(
-                    self.into, os.path.abspath(self._aside), os.path.abspath(self.target), _stamp(self.target)
+                    self.into, os.path.abspath(self._aside), os.path.abspath(self.target), stamp_of(self.target)
                 )
                 self._note(known.write())
             return [Written(self.target, rows, os.path.getsize(self.target))]
@@ -410,29 +367,6 @@ def _nobody(shard: int, place: WrittenRange) -> None:
 
 def _of_shard(on_placed: Callable[[int, WrittenRange], None], shard: int) -> OnPlaced:
     return lambda place: on_placed(shard, place)
-
-
-def _sound(path: str, place: WrittenRange) -> bool:
-    """Check the bytes of a shard against their digest."""
-    try:
-        digest = kernels.core.digest.digest_of_file(path, place.start, place.start + place.size)
-    except OSError:
-        return False
-    return digest.size == place.size and digest.hexdigest() == place.digest
-
-
-def _footers(placed: dict[int, WrittenRange]) -> list[tuple[int, bytes]]:
-    """Footers of the shards that have one, in order, with the places of their bytes."""
-    return [(place.start, place.footer) for _, place in sorted(placed.items()) if place.footer]
-
-
-def _stamp(path: str) -> tuple[int, ...] | None:
-    """Size, inode and times of change of a file; a program can set the one time, but not that of the inode."""
-    try:
-        stat = os.stat(path)
-    except OSError:
-        return None
-    return stat.st_size, stat.st_mtime_ns, stat.st_ino, stat.st_ctime_ns
 
 
 @dataclass(frozen=True)

@@ -126,7 +126,7 @@ def _split(word: str) -> Sequence[tuple[int, int]]:
 
 
 def _is_abbreviation(word: str, start: int, end: int) -> bool:
-    """Whether a part of a word is one; long parts are not copied, since a word may be a whole text."""
+    """Return whether a part of a word is one; long parts are not copied, since a word may be a whole text."""
     return end - start <= _LONGEST and word[start:end] in _ABBREVIATIONS
 
 
@@ -202,7 +202,7 @@ def _inside(word: str) -> list[int]:
 
 
 def _is_address(word: str) -> bool:
-    """Whether a word is the address of a page or a mailbox, which is one token whatever it contains.
+    """Return whether a word is the address of a page or a mailbox, which is one token whatever it contains.
 
     It is [scheme://][name@]host[:port][/...]. A host contains no @, so each part of the word is looked at once.
     """
@@ -218,7 +218,7 @@ def _is_address(word: str) -> bool:
 
 
 def _has_host(word: str, start: int) -> bool:
-    """Whether a host begins here, and what comes after it may follow a host."""
+    """Return whether a host begins here, followed by what may follow a host."""
     end = _HOST_END.search(word, start).start()  # type: ignore[union-attr]  # the end of the word, at least
     if not _AFTER_HOST.match(word, end):
         return False

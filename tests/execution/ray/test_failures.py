@@ -29,7 +29,7 @@ def raising(error: Exception) -> Callable[[], str]:
 
 @pytest.mark.parametrize(
     "error",
-    [OSError(errno.ENOSPC, FULL, "/work/part"), duckdb.IOException(SPILLED), duckdb.IOException(f"{SPILLED}\nLINE 1")],
+    [OSError(errno.ENOSPC, FULL, "/data/part"), duckdb.IOException(SPILLED), duckdb.IOException(f"{SPILLED}\nLINE 1")],
 )
 def test_a_full_disk_of_a_machine_names_machine_and_cure(error: Exception) -> None:
     with pytest.raises(OutputError) as caught, explained("outputs/run"):
