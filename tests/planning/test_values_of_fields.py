@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -167,3 +168,35 @@ def test_values_that_have_no_order_cost_their_row() -> None:
 def test_whole_numbers_beside_fractions_have_no_point_as_texts() -> None:
     rows = answers([f"{LARGE + 1}", "0.5"], {"sql_filter": {"where": f"v::VARCHAR IN ('{LARGE + 1}', '0.5')"}})
     assert [row["_dropped"] for row in rows.values()] == [None, None]
+
+
+ELEMENTS = [
+    "list_extract(v, 1) = {}",
+    "v[1] IN ({}, 7)",
+    "len(list_filter(v, lambda x: x = {})) > 0",
+    "len([x for x in v if x = {}]) > 0",
+    "len(list_filter([v], lambda y: len(list_filter(y, lambda x: x = {})) > 0)) > 0",
+    "list_has_any(v, [{}])",
+    "v = [{}]",
+    "MAP {{'a': v[1]}}['a'] = {}",
+    "(v[1], 1) = ({}, 1)",
+    "struct_extract({{'a': v[1]}}, 'a') = {}",
+    "{{'a': v[1]}} = {{'a': {}}}",
+    "(SELECT v[1]) = {}",
+]
+
+
+@pytest.mark.parametrize("sql", ELEMENTS)
+def test_elements_of_several_types_are_compared_by_value_wherever_they_stand(sql: str) -> None:
+    """DuckDB would take the element 0.4 for the integer 0, and a text for JSON that is not well-formed."""
+    values = ["[0.4]", '["x"]', "[0]"]
+    for written, right in (("0", 2), ("0.0", 2), ("'x'", 1)):
+        rows = answers(values, {"sql_filter": {"where": sql.format(written)}})
+        assert [at for at, row in rows.items() if row["_dropped"] is None] == [right], written
+        assert len(rows) == len(values)
+
+
+@pytest.mark.parametrize("where", ["list_sort(v)[1] = 9", "list_max(v) = 1", "v < [1]"])
+def test_an_order_of_elements_of_several_types_is_refused(where: str) -> None:
+    with pytest.raises(RecipeError, match="several types"):
+        program_of([line(value, False) for value in ("[10, 9]", '["x"]')], {"sql_filter": {"where": where}})
