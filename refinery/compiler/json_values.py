@@ -267,7 +267,9 @@ class _Rewriting:
         return node
 
     def _is_decimal(self, node: exp.Expr) -> bool:
-        return isinstance(node, (exp.Column, exp.Dot, exp.Paren)) and self.kind(node).startswith("DECIMAL")
+        """Return whether a part has the decimal type of fields, not one that a CAST names."""
+        shapes = (exp.Column, exp.Dot, exp.Paren, exp.Coalesce, exp.Case, exp.If)
+        return isinstance(node, shapes) and not node.find(exp.Cast) and self.kind(node).startswith("DECIMAL")
 
 
 def _matters(kind: str) -> bool:
@@ -293,7 +295,9 @@ def _unwrapped(node: exp.Expr) -> exp.Expr:
 
 
 def _trimmed(node: exp.Expr) -> str:
-    return f"rtrim(rtrim(CAST({node.sql('duckdb')} AS VARCHAR), '0'), '.')"
+    """SQL for the text without zeros at the end of a fraction; expressions are rewritten twice, and 10 stays 10."""
+    text = f"CAST({node.sql('duckdb')} AS VARCHAR)"
+    return rf"regexp_replace({text}, '(\.[0-9]*[1-9])0+$|\.0+$', '\1')"
 
 
 def _is_text(kind: exp.Expr) -> bool:

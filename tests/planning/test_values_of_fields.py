@@ -200,3 +200,12 @@ def test_elements_of_several_types_are_compared_by_value_wherever_they_stand(sql
 def test_an_order_of_elements_of_several_types_is_refused(where: str) -> None:
     with pytest.raises(RecipeError, match="several types"):
         program_of([line(value, False) for value in ("[10, 9]", '["x"]')], {"sql_filter": {"where": where}})
+
+
+@pytest.mark.parametrize("sql", ["v::VARCHAR", "concat(v, '')", "(v)::VARCHAR::VARCHAR", "coalesce(v, 1)::VARCHAR"])
+def test_texts_of_exact_numbers_keep_the_zeros_of_whole_numbers(sql: str) -> None:
+    """10 was written as 1, and 0 as nothing."""
+    values = [f"{LARGE + 1}", "0.5", "10", "0", "100.0", "1.50"]
+    right = [f"{LARGE + 1}", "0.5", "10", "0", "100", "1.5"]
+    rows = answers(values, {"sql_filter": {"where": f"list_position({right}, {sql}) = 1 + _row"}})
+    assert [row["_dropped"] for row in rows.values()] == [None] * len(values)
