@@ -15,7 +15,8 @@ _NAMED = 3
 def note_on_exports(place: str, paths: Sequence[str]) -> str | None:
     """Note on the files that runs have exported, as the run folders beside them list; None if there are none, or no others."""
     listed = {folder: _exports(folder) for folder in {os.path.dirname(path) for path in paths}}
-    found = [path for path in paths if os.path.realpath(path) in listed[os.path.dirname(path)]]
+    beside = [(path, exports) for path in paths if (exports := listed[os.path.dirname(path)])]
+    found = [path for path, exports in beside if os.path.realpath(path) in exports]
     if not found or len(found) == len(paths):
         return None
     names = ", ".join(found[:_NAMED]) + (f" and {len(found) - _NAMED:,} more" if len(found) > _NAMED else "")

@@ -12,7 +12,7 @@ from typing import Any
 from refinery.common.fields import field_name, keys_of
 from refinery.common.lazy_dataclass import dataclass
 from refinery.io.batch import LINE
-from refinery.io.model import Shard
+from refinery.io.model import Shard, Source
 from refinery.io.readers.read import read
 from refinery.io.readers.registry import reader_of
 from refinery.io.schema import schema_of
@@ -92,7 +92,7 @@ def first_look(shards: Sequence[Shard]) -> InputFields:
     for group in _groups(shards):
         picked = _apart(group)
         few = {0, len(picked) // 2, len(picked) - 1} if not is_url(group[0].source.path) else {0}
-        looked = [_of_shard(picked[place], _Budget(first=True))[0] for place in sorted(few) if picked]
+        looked = [_of_shard(_alone(*picked[place]), _Budget(first=True))[0] for place in sorted(few) if picked]
         found += [glimpse for glimpse in looked if glimpse is not None]
     return InputFields(tuple(found))
 
@@ -109,7 +109,7 @@ def closer_look(shards: Sequence[Shard]) -> InputFields:
         most = _CLOSER_URLS if is_url(group[0].source.path) else _CLOSER_FILES
         few = sorted({0, len(picked) // 2, *_spread(len(picked), most)}) if picked else []
         budget = _Budget(_CLOSER_BYTES // max(1, len(few)), _CLOSER_SAMPLES // max(1, len(few)))
-        looked = [_of_shard(picked[place], budget) for place in few]
+        looked = [_of_shard(_alone(*picked[place]), budget) for place in few]
         found += [glimpse for glimpse, _ in looked if glimpse is not None]
         whole &= len(few) == sum(len(shard.sources) for shard in group) and all(ended for _, ended in looked)
     return InputFields(tuple(found), whole)
@@ -132,14 +132,15 @@ def _kind(shard: Shard) -> tuple[int, str, str, str]:
     return source.dataset, source.format, source.compression or "", source.suffix
 
 
-def _apart(shards: list[Shard]) -> list[Shard]:
-    """Shards that can be read without others, each of one file."""
-    return [
-        replace(shard, sources=(source,), rows_of=(), end=shard.end if len(shard.sources) == 1 else -1)
-        for shard in shards
-        if shard.start == 0 or not shard.source.compression
-        for source in shard.sources
-    ]
+def _apart(shards: list[Shard]) -> list[tuple[Shard, Source]]:
+    """Files of shards that can be read without other shards."""
+    readable = [shard for shard in shards if shard.start == 0 or not shard.source.compression]
+    return [(shard, source) for shard in readable for source in shard.sources]
+
+
+def _alone(shard: Shard, source: Source) -> Shard:
+    """The part of a shard that is in one of its files."""
+    return replace(shard, sources=(source,), rows_of=(), end=shard.end if len(shard.sources) == 1 else -1)
 
 
 def _of_shard(shard: Shard, budget: _Budget) -> tuple[FileFields | None, bool]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 from collections.abc import Callable
@@ -20,7 +21,7 @@ _FOREIGN = {
 }
 # Enough to see the first line of nearly every file; a longer first line counts as a line.
 _HEAD = 1 << 20
-_PIECE = 1 << 14
+PIECE = 1 << 14  # first bytes of a file that are looked at, and the step when these are not enough
 
 
 def split_suffix(path: str | Path) -> tuple[str, str | None]:
@@ -85,11 +86,13 @@ def json_shape(path: str, compression: str | None, trusted: bool) -> str:
 
 def shape_of_start(start: bytes, whole: bool, compression: str | None, trusted: bool) -> str | None:
     """As `json_shape`, of the first bytes of a file; None if more bytes are needed. whole: there are no more bytes."""
-    import pyarrow as pa
 
     def opened() -> Any:
-        reader = pa.BufferReader(start)
-        return reader if compression is None else pa.CompressedInputStream(reader, compression)
+        if compression is None:
+            return io.BytesIO(start)
+        import pyarrow as pa
+
+        return pa.CompressedInputStream(pa.BufferReader(start), compression)
 
     head = _head(opened, compression)
     return _shape(head, trusted) if whole or len(head) >= _HEAD or _sure(head) else None
@@ -132,10 +135,10 @@ def _has_array(text: bytes) -> bool:
 
 def _head(opened: Callable[[], Any], compression: str | None) -> bytes:
     """The first decompressed bytes of a file, enough to tell the shape; of damaged data, the bytes before the damage."""
-    found, look = bytearray(), _PIECE
+    found, look = bytearray(), PIECE
     try:
         with opened() as file:
-            while len(found) < _HEAD and (piece := file.read(_PIECE)):
+            while len(found) < _HEAD and (piece := file.read(PIECE)):
                 found += piece
                 if len(found) >= look:
                     if _sure(bytes(found)):
@@ -153,9 +156,9 @@ def _rest(file: Any, known: int) -> bytes:
     """The bytes between the known ones and the damage, which a read of a larger piece would not return."""
     found = b""
     try:
-        while known > 0 and (piece := file.read(min(known, _PIECE))):
+        while known > 0 and (piece := file.read(min(known, PIECE))):
             known -= len(piece)
-        while len(found) < _PIECE and (byte := file.read(1)):
+        while len(found) < PIECE and (byte := file.read(1)):
             found += byte
     except OSError:
         pass

@@ -14,7 +14,7 @@ from refinery.common.paths import printable
 from refinery.errors import DataError
 from refinery.io.earlier_exports import note_on_exports
 from refinery.io.folders import base_of, below, files_of, is_never_data, odd_kind, of_one_format
-from refinery.io.formats import foreign, full_suffix, json_shape, magic, split_suffix
+from refinery.io.formats import PIECE, foreign, full_suffix, json_shape, magic, shape_of_start, split_suffix
 from refinery.io.missing_files import may_be_folder, oddities, refuse, refuse_pattern
 from refinery.io.model import Shard, Source
 from refinery.io.partitions import partitions_of, typed
@@ -157,7 +157,7 @@ class _Order:
 
     def _named(self, path: str) -> tuple[str, str] | None:
         """A file that is itself named in the recipe, with its format: an unreadable one is an error."""
-        if self.wanted and full_suffix(Path(path)) not in self.wanted:
+        if not self._wants(path):
             self.notes.append(f"{path}: skipped, its suffix is not among {', '.join(sorted(self.wanted))}")
             return None
         return path, self.forced or self.formats.of_file(Path(path)) or _by_name(Path(path), self.formats)
@@ -171,13 +171,12 @@ class _Order:
         others: list[str] = []
         base, pattern = base_of(place, folder), "" if folder else place
         for path in paths:
-            suffix = full_suffix(path)
             kind = self.forced or self.formats.of_file(path)
             if is_never_data(below(base, path), pattern):
                 skipped["hidden, a marker or a README"] += 1
-            elif kind is None or (self.wanted and suffix not in self.wanted):
-                why = "not asked for" if self.wanted and suffix not in self.wanted else "of no known format"
-                skipped[f"{printable(suffix) or 'without suffix'}, {why}"] += 1
+            elif kind is None or not self._wants(path):
+                why = "of no known format" if self._wants(path) else "not asked for"
+                skipped[f"{printable(full_suffix(path)) or 'without suffix'}, {why}"] += 1
                 others.append(path)
             else:
                 found.append((path, kind))
@@ -188,6 +187,9 @@ class _Order:
             items = ", ".join(f"{count} {what}" for what, count in sorted(skipped.items()))
             self.notes.append(f"{place}: skipped: {items}")
         return found
+
+    def _wants(self, path: str) -> bool:
+        return not self.wanted or full_suffix(path) in self.wanted
 
     def _look_at_odd(self, place: str, paths: Sequence[str], others: Sequence[str]) -> None:
         """Raise DataError for unreadable entries that look like data, or like folders; note other odd entries."""
@@ -242,6 +244,7 @@ class _File:
 
     def __init__(self, path: str) -> None:
         self.path = path
+        self.start = b""
 
     @property
     def size(self) -> int:
@@ -249,13 +252,15 @@ class _File:
         return os.path.getsize(self.path)
 
     def head(self) -> bytes:
-        """The first four bytes."""
+        """The first four bytes; a few more are kept for `shape`."""
         with open(self.path, "rb") as file:
-            return file.read(4)
+            self.start = file.read(PIECE)
+        return self.start[:4]
 
     def shape(self, compression: str | None, trusted: bool) -> str:
         """Shape of the JSON, see `json_shape`."""
-        return json_shape(self.path, compression, trusted)
+        known = shape_of_start(self.start, len(self.start) < PIECE, None, trusted) if compression is None else None
+        return known or json_shape(self.path, compression, trusted)
 
 
 def _by_name(path: Path, formats: Formats) -> str:

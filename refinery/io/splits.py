@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -9,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+
+from refinery.io.folders import below
 
 # Names of splits as the Hub's own library tells them from paths of files.
 _SPLITS = {
@@ -19,12 +22,12 @@ _SPLITS = {
 _CONFIGS = re.compile(r"\A---\s*\n(.*?)\n---\s*$", re.DOTALL | re.MULTILINE)
 
 
-def split_of(path: Path, wanted: str | None = None) -> str:
+def split_of(path: str | Path, wanted: str | None = None) -> str:
     """The split that a path names; empty if it names none. wanted: a split with a name of its own."""
-    words = re.split(r"[^a-z]+", str(path.with_suffix("")).lower())
+    words = set(re.split(r"[^a-z]+", os.path.splitext(path)[0].lower()))
     if wanted is not None and wanted not in _SPLITS and wanted.lower() in re.split(r"[\W_]+", str(path).lower()):
         return wanted
-    return next((split for split, names in _SPLITS.items() if any(name in words for name in names)), "")
+    return next((split for split, names in _SPLITS.items() if not words.isdisjoint(names)), "")
 
 
 def declared_files(folder: Path) -> dict[str, list[tuple[str, list[str]]]]:
@@ -67,7 +70,7 @@ def training_files(folder: str, paths: Sequence[str]) -> tuple[list[str], str | 
 
     With a dataset card that names the split train, only the files of train are read.
     """
-    splits = {path: split_of(Path(path).relative_to(folder)) for path in paths}
+    splits = {path: split_of("/".join(below(folder, path))) for path in paths}
     counts = Counter(split or "no split" for split in splits.values())
     if len(counts.keys() - {"no split"}) < 2:
         return list(paths), None
