@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import lru_cache
@@ -46,7 +46,7 @@ def _whole(source: Source) -> bytes:
     return object_stream.read_exactly(source.path, source.size, source.version)
 
 
-def one_by_one(sources: Sequence[Source]) -> Iterator[Source]:
+def one_by_one(sources: Sequence[Source]) -> Generator[Source, None, None]:
     """Small sources in their order; sources at URLs are fetched concurrently and are in memory at their turn."""
     if not sources or not is_url(sources[0].path):
         yield from sources

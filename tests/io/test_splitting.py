@@ -8,6 +8,7 @@ import json
 import random
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -17,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from refinery.errors import DataError
 from refinery.io.batch import BadSample
 from refinery.io.model import Shard, Source
 from refinery.io.readers import shared_decompression
@@ -366,6 +368,59 @@ def test_samples_of_small_files_keep_their_places(tmp_path: Path) -> None:
     assert [(b.row, numbers[b.file], b.line, b.raw) for b in batch.bad] == [(2, "2", 1, b"broken"), (4, "3", 3, b"[]")]
     known = Shard(0, shard.sources, rows_of=(2, 0, 1, 2, 1))
     assert [Path(known.path_of(row)).stem for row in range(6)] == ["0", "0", "2", "3", "3", "4"]
+
+
+PIECES = st.sampled_from(
+    [
+        b'{"a":1}',
+        b'{"a":1,"a":2}',
+        b'{"t":"\xc3\xa4"}',
+        b'{"t":"\xff"}',
+        b"broken",
+        b"[]",
+        b" ",
+        b"\r",
+        b"\n",
+        b"\n",
+        b"\xef\xbb\xbf",
+    ]
+)
+
+
+@settings(deadline=None, max_examples=150)
+@given(contents=st.lists(st.lists(PIECES, max_size=6).map(b"".join), min_size=2, max_size=6))
+def test_files_read_as_one_stream_give_what_each_gives(
+    tmp_path_factory: pytest.TempPathFactory, contents: list[bytes]
+) -> None:
+    folder = tmp_path_factory.mktemp("files")
+    for k, content in enumerate(contents):
+        (folder / f"{k}.jsonl").write_bytes(content)
+    sources = [replace(source, format="jsonl") for source in find([*sorted(folder.iterdir())])[0]]
+    for rows in (1, 8192):
+        good: list[tuple[int, int, bytes]] = []
+        bad: list[tuple[int, int, bytes, str]] = []
+        for file, source in enumerate(sources):
+            for batch in read(Shard(0, (source,)), rows=rows):
+                good += [(file, batch.line_number(i), batch.raw(i)) for i in range(len(batch))]
+                bad += [(file, item.line, item.raw, item.error) for item in batch.bad]
+        together = list(read(Shard(0, tuple(sources)), rows=rows))
+        assert [
+            (int(batch.files[i]), batch.line_number(i), batch.raw(i))  # type: ignore[index]
+            for batch in together
+            for i in range(len(batch))
+        ] == good
+        assert [(item.file, item.line, item.raw, item.error) for batch in together for item in batch.bad] == bad
+        numbers = [int(row) for batch in together for row in batch.rows] + [
+            b.row for batch in together for b in batch.bad
+        ]
+        assert sorted(numbers) == list(range(len(good) + len(bad)))
+
+
+def test_a_file_of_another_encoding_among_small_ones_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"a":1}\n')
+    (tmp_path / "b.jsonl").write_bytes(b'\xff\xfe{\0"\0')
+    with pytest.raises(DataError, match=r"b\.jsonl: the file is UTF-16, not UTF-8"):
+        list(read(Shard(0, tuple(find([tmp_path / "a.jsonl", tmp_path / "b.jsonl"])[0]))))
 
 
 def test_other_kinds_are_not_put_together(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -16,7 +16,7 @@ from refinery.io.duplicate_keys import last_of_each
 from refinery.io.limits import ReadLimits
 from refinery.io.line_errors import NOT_CLOSED, explain_json, not_utf8
 from refinery.io.model import Source
-from refinery.io.readers.read_buffer import ReadBuffer
+from refinery.io.readers.read_buffer import JoinedFiles, ReadBuffer
 from refinery.kernels.core.arrow import strings
 
 _NOT_JSON = 3
@@ -46,6 +46,29 @@ def read_lines(source: Source, start: int, end: int, limits: ReadLimits) -> Iter
         yield from _lines(window, start == 0, limits)
     finally:
         window.close()
+
+
+def read_joined(sources: Sequence[Source], limits: ReadLimits) -> Iterator[Batch]:
+    """Batches of the lines of several small files; rows are counted through all files, lines in each file from 1."""
+    joined = JoinedFiles(sources)
+    try:
+        window = ReadBuffer(sources[0], 0, -1, limits.batch_bytes, limit=limits.line, joined=joined)
+        for batch in _lines(window, False, limits):
+            yield _of_files(batch, np.array(joined.ends))
+    finally:
+        joined.close()
+
+
+def _of_files(batch: Batch, ends: np.ndarray) -> Batch:
+    """A batch with the places of its lines in their files. ends: number of lines up to the end of each file."""
+    files = np.searchsorted(ends, batch.line_numbers)
+    before = np.concatenate(([0], ends))
+    bad = [
+        replace(bad, file=file, line=bad.line - int(before[file]))
+        for bad, file in zip(batch.bad, np.searchsorted(ends, [bad.line for bad in batch.bad]).tolist(), strict=True)
+    ]
+    numbers = batch.line_numbers - before[files]
+    return replace(batch, line_numbers=numbers, bad=bad, files=files.astype(np.int32), lines_seen=0)
 
 
 def _lines(window: ReadBuffer, at_start: bool, limits: ReadLimits) -> Iterator[Batch]:

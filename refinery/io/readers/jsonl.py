@@ -30,6 +30,13 @@ class JsonLinesReader(Reader):
 
         return read_lines(shard.source, shard.start, shard.end, limits)
 
+    def joined(self, shard: Shard, limits: ReadLimits) -> Iterator[Batch] | None:
+        """The lines of files that are not compressed, and whose folders give them no fields."""
+        from refinery.io.readers.json_lines import read_joined
+
+        plain = not any(source.compression or source.partitions for source in shard.sources)
+        return read_joined(shard.sources, limits) if plain else None
+
     def cut(self, source: Source, request: CutRequest) -> Cut:
         """Even parts of the bytes; the file need not be read."""
         if source.compression is None:

@@ -84,6 +84,10 @@ class Reader(ABC):
     def batches(self, shard: Shard, limits: ReadLimits) -> Iterator[Batch]:
         """The samples of a shard of one file; of several where a file is one sample."""
 
+    def joined(self, shard: Shard, limits: ReadLimits) -> Iterator[Batch] | None:
+        """The samples of several small files, read as one stream; None where files are read one by one."""
+        return None
+
     def schema(self, source: Source) -> pa.Schema:
         """The columns of a file; none for an empty file. Formats of lines have no columns."""
         raise NotImplementedError

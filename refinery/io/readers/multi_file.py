@@ -28,12 +28,13 @@ def read_packed(
     for number, source in enumerate(one_by_one(shard.sources)):
         seen = 0
         for batch in batches(_alone(shard, number), _limits(source, limits)):
-            full = size + batch.table.nbytes > limits.batch_bytes or rows + len(batch) > limits.rows
+            nbytes = batch.table.nbytes
+            full = size + nbytes > limits.batch_bytes or rows + len(batch) > limits.rows
             if full and rows:
                 yield _joined(pending)
                 pending, size, rows = [], 0, 0
             pending.append(_placed(batch, number, first))
-            size += batch.table.nbytes
+            size += nbytes
             rows += len(batch)
             seen += len(batch) + len(batch.bad)
         first += seen

@@ -95,7 +95,7 @@ def _only(batches: Iterator[Batch], only: np.ndarray) -> Iterator[Batch]:
 def _batches(shard: Shard, limits: ReadLimits) -> Iterator[Batch]:
     source, reader = shard.source, reader_of(shard.source)
     if len(shard.sources) > 1 and not reader.one_sample:
-        yield from read_packed(shard, limits, _batches)
+        yield from reader.joined(shard, limits) or read_packed(shard, limits, _batches)
     elif reader.lines:
         for batch in reader.batches(shard, limits):
             yield with_fields(batch, source.partitions) if source.partitions and len(batch) else batch

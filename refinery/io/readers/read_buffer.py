@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from codecs import BOM_UTF8
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,6 +15,7 @@ from refinery import kernels
 from refinery.errors import DataError
 from refinery.io.formats import encoding_mark
 from refinery.io.model import Source
+from refinery.io.objects import one_by_one
 from refinery.io.open import open_source
 from refinery.io.readers.shared_decompression import Decoder, open_piece
 
@@ -104,6 +106,47 @@ class ByteRange:
         self._file.close()
 
 
+class JoinedFiles:
+    """The lines of small files, one file after another, as a stream of bytes; a line feed ends the last line of each.
+
+    size: bytes of the files, with these line feeds at most. ends: number of lines up to the end of each file read so far.
+    """
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self._sources = one_by_one(sources)
+        self._rest = memoryview(b"")
+        self.size = sum(source.size + 1 for source in sources)
+        self.ends: list[int] = []
+
+    def readinto(self, view: memoryview) -> int:
+        """Fill `view` from its start; returns the number of bytes, 0 at the end."""
+        while not self._rest:
+            source = next(self._sources, None)
+            if source is None:
+                return 0
+            self._rest = memoryview(self._lines(source))
+        count = min(len(view), len(self._rest))
+        view[:count] = self._rest[:count]
+        self._rest = self._rest[count:]
+        return count
+
+    def _lines(self, source: Source) -> bytes:
+        try:
+            with open_source(source) as file:
+                content: bytes = file.read()
+        except OSError as error:
+            raise DataError(f"{source.path}: {error.strerror or error}") from error
+        require_utf8(source, content[:4])
+        content = content.removeprefix(BOM_UTF8)
+        content += b"" if content.endswith(b"\n") or not content else b"\n"
+        self.ends.append((self.ends[-1] if self.ends else 0) + content.count(b"\n"))
+        return content
+
+    def close(self) -> None:
+        """Fetch no more files."""
+        self._sources.close()
+
+
 class ReadBuffer:
     """Bytes read so far and not yet used: `data[:filled]`.
 
@@ -112,13 +155,23 @@ class ReadBuffer:
     """
 
     def __init__(
-        self, source: Source, start: int, end: int, block: int, lines: bool = True, limit: int = 1 << 30
+        self,
+        source: Source,
+        start: int,
+        end: int,
+        block: int,
+        lines: bool = True,
+        limit: int = 1 << 30,
+        joined: JoinedFiles | None = None,
     ) -> None:
-        """lines: read the lines that start in [start, end), else exactly these bytes. limit: bytes of one value."""
+        """lines: read the lines that start in [start, end), else exactly these bytes. limit: bytes of one value.
+
+        joined: whole files that are read in place of the source, which is the first of them.
+        """
         self._path = source.path
         # A smaller file needs a smaller buffer; the additional byte shows the end of the file.
-        small = source.size + 1 if source.compression is None else block
-        self._block = max(min(block, small), 4096)
+        size = source.size if joined is None else joined.size
+        self._block = max(min(block, size + 1 if source.compression is None else block), 4096)
         self._most = limit + self._block
         self.damage: str | None = None
         self.ended = False
@@ -126,12 +179,12 @@ class ReadBuffer:
         self.base = start
         self.data = np.empty(0, np.uint8)
         try:
-            self._stream = stream(source, start, end, lines)
+            self._stream = stream(source, start, end, lines) if joined is None else joined
         except OSError as error:
             raise DataError(f"{source.path}: {error.strerror or error}") from error
         self.refill(0)
-        if start == 0:
-            self._check_encoding()
+        if start == 0 and joined is None:
+            require_utf8(source, self.data[: min(4, self.filled)].tobytes())
 
     def refill(self, keep: int) -> None:
         """Drop the bytes before `keep` and read on, until the buffer is full or the stream ends.
@@ -161,13 +214,6 @@ class ReadBuffer:
         except OSError as error:
             raise DataError(f"{self._path}: reading failed: {error.strerror or error}") from error
 
-    def _check_encoding(self) -> None:
-        head = self.data[: min(4, self.filled)].tobytes()
-        mark = encoding_mark(head)
-        if mark:
-            name = os.path.basename(self._path)
-            raise DataError(f"{self._path}: the file is {mark}, not UTF-8. Convert it: iconv -f {mark} -t UTF-8 {name}")
-
     @property
     def first(self) -> int:
         """Start of the text in a window at the file's start: after a byte order mark."""
@@ -176,6 +222,13 @@ class ReadBuffer:
     def close(self) -> None:
         """Close the file."""
         self._stream.close()
+
+
+def require_utf8(source: Source, head: bytes) -> None:
+    """Check that a file's first bytes are no byte order mark of another encoding. Raises DataError."""
+    if mark := encoding_mark(head):
+        name = os.path.basename(source.path)
+        raise DataError(f"{source.path}: the file is {mark}, not UTF-8. Convert it: iconv -f {mark} -t UTF-8 {name}")
 
 
 def stream(source: Source, start: int, end: int, lines: bool) -> Any:

@@ -32,6 +32,9 @@ class SpooledReader(JsonLinesReader):
     suffixes = frozenset({".samples"})
     compressed = shaped = hints = False
 
+    def joined(self, shard: Shard, limits: ReadLimits) -> None:
+        """Bad records are explained file by file."""
+
     def batches(self, shard: Shard, limits: ReadLimits) -> Iterator[Batch]:
         """The lines that start in the shard's bytes."""
         for batch in super().batches(shard, limits):
