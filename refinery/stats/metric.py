@@ -80,7 +80,9 @@ class MetricStats:
             infinities=self.infinities + other.infinities,
         )
 
-    __radd__ = __add__
+    def __radd__(self, other: Any) -> MetricStats:
+        """The same with the sides exchanged; 0 is where `sum` begins, not a value."""
+        return self if isinstance(other, int) and other == 0 else self + other
 
     def _exact_mean(self) -> Fraction:
         return Fraction(self.mean) + Fraction(self.mean_low)

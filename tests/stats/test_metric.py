@@ -108,3 +108,8 @@ def test_a_sum_with_an_entry_and_the_unit() -> None:
 def test_what_is_no_entry_is_an_error(entry: Any) -> None:
     with pytest.raises(DataError, match="entry of a statistics file"):
         MetricStats.from_dict(entry)
+
+
+def test_sum_begins_with_nothing() -> None:
+    found = sum([of([3.0]), of([5.0])])
+    assert isinstance(found, MetricStats) and (found.n, found.min, found.max) == (2, 3.0, 5.0)

@@ -37,6 +37,9 @@ def in_memory(dataset: Any) -> pa.Table | None:
 
 
 def _in_memory(dataset: Any) -> pa.Table | None:
+    if _is_column(dataset):
+        cure = "Make a table of it: pyarrow.table({'text': ...})"
+        raise DataError(f"a dataset must be {_KINDS}, not {type(dataset).__name__}, which is one column. {cure}")
     if isinstance(dataset, pa.Table):
         return dataset
     if isinstance(dataset, pa.RecordBatch):
@@ -95,7 +98,16 @@ def _as_table(item: Any) -> pa.Table:
 
 def is_batch(item: Any) -> bool:
     """True for an item of many samples."""
-    return isinstance(item, (pa.Table, pa.RecordBatch)) or _is_pandas(item) or hasattr(item, "__arrow_c_stream__")
+    return not _is_column(item) and (
+        isinstance(item, (pa.Table, pa.RecordBatch)) or _is_pandas(item) or hasattr(item, "__arrow_c_stream__")
+    )
+
+
+def _is_column(item: Any) -> bool:
+    """True for one column of values: an array of Arrow, a Series of pandas or polars."""
+    return isinstance(item, (pa.Array, pa.ChunkedArray)) or (
+        type(item).__name__ == "Series" and _library(item) in ("pandas", "polars")
+    )
 
 
 def _library(dataset: Any) -> str:

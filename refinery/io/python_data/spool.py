@@ -73,12 +73,10 @@ class Spool:
         if tables is not None:
             return self.tables(_guarded(tables))
         items = _guarded(iter(dataset))
-        first = next(items, None)
-        if first is None:
-            return self.samples(iter(()))
-        if is_batch(first):
-            return self.tables(map(as_table, chain((first,), items)))
-        return self.samples(chain((first,), items))
+        for first in items:
+            whole = chain((first,), items)
+            return self.tables(map(as_table, whole)) if is_batch(first) else self.samples(whole)
+        return self.samples(iter(()))
 
     def samples(self, items: Iterator[Any]) -> list[SpooledPart]:
         """Write dicts as JSON lines; anything else becomes a line that quarantine receives."""

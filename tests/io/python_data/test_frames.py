@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
 
 import refinery
@@ -67,3 +68,17 @@ def test_two_columns_of_one_name_are_a_refusal(tmp_path: Path) -> None:
     frame = pandas.DataFrame([["a b", 1, 2]], columns=["text", "c", "c"])
     with pytest.raises(DataError, match="the frame cannot be read as a table: .*[Dd]uplicate"):
         kept(tmp_path, frame)
+
+
+COLUMNS = {
+    "pandas": lambda: pandas.Series(TEXTS),
+    "polars": lambda: polars.Series(TEXTS),
+    "array": lambda: pyarrow.array(TEXTS),
+    "chunks": lambda: pyarrow.chunked_array([TEXTS]),
+}
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_one_column_is_refused_with_the_cure(tmp_path: Path, kind: str) -> None:
+    with pytest.raises(DataError, match="which is one column. Make a table of it"):
+        kept(tmp_path, COLUMNS[kind]())

@@ -267,3 +267,10 @@ def test_kept_samples_that_are_nowhere_or_have_no_columns(tmp_path: Path) -> Non
     assert cases.to_arrow().to_pylist() == [{"text": "a", "Text": "b"}]
     with pytest.raises(DataError, match="differ in letter case only"):
         cases.to_duckdb()
+
+
+@pytest.mark.parametrize("samples", [[None, {"text": "a"}], [{"text": "a"}, None]])
+def test_a_none_among_samples_is_in_quarantine_and_hides_no_other(tmp_path: Path, samples: list[Any]) -> None:
+    recipe = {"export_path": str(tmp_path / "k.jsonl"), "process": ["clean_ip_mapper"], "max_quarantined": 1}
+    run = refinery.run(recipe, dataset=samples)
+    assert (run.counts.read, run.counts.kept, run.counts.quarantined) == (2, 1, 1)
