@@ -171,10 +171,11 @@ def _by_operators() -> list[Traces]:
     """Traces as in `_concerned`, but none for the search of a module's file or the import of an installed package."""
     concerned = _concerned()
     frame = sys._getframe(2) if concerned else None
-    while frame is not None and is_installed(file := frame.f_code.co_filename) | file.startswith("<frozen"):
-        if file.startswith("<frozen importlib"):
-            return []
-        frame = frame.f_back
+    with suspended():  # what is installed is looked up in folders, which the operator has not listed
+        while frame is not None and is_installed(file := frame.f_code.co_filename) | file.startswith("<frozen"):
+            if file.startswith("<frozen importlib"):
+                return []
+            frame = frame.f_back
     return concerned
 
 

@@ -178,3 +178,17 @@ def test_the_operator_of_the_documents_is_used_again(tmp_path: Path) -> None:
         printed = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout
         [(count, shards)] = ast.literal_eval(printed)
         assert shards > 3 and count == (shards if again else 0)
+
+
+def test_the_search_for_what_is_installed_is_no_doing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After an operator has added its folder to sys.path, that folder is searched for installed packages."""
+    monkeypatch.setattr(sys, "path", sys.path.copy())
+    body = """
+    import sys
+    if (own := str(Path(__file__).parent)) not in sys.path:
+        sys.path.insert(0, own)
+    return text + (Path(own) / "_own.txt").read_text()
+    """
+    recipe = recipe_of(tmp_path, body)
+    (tmp_path / "ops" / "mappers" / "_own.txt").write_text("!")
+    assert not refinery.run(recipe).warnings and reused(refinery.run(recipe)) == 1
