@@ -8,7 +8,7 @@ from functools import partial
 from refinery.common.lazy import exp
 from refinery.compiler.column_names import called
 from refinery.compiler.json_fields import functions_of, json_column
-from refinery.compiler.json_values import compared_by_value, is_json
+from refinery.compiler.json_values import compared_by_value, has_json, is_json
 from refinery.compiler.model import Schema
 from refinery.recipe.sql import parse
 
@@ -48,7 +48,7 @@ class FieldValues:
     def require_order(self, terms: Sequence[str], written: Sequence[str]) -> None:
         """Raise ValueError for a term of `keep` whose values have no order. written: the terms as in the recipe."""
         for sql, term in zip(terms, written, strict=True):
-            if self.is_json(sql):
+            if self._kinds and has_json(parse(sql), self._kinds):
                 raise ValueError(
                     f"keep: {term} has values of several types, which have no order; CAST it, or declare its type in `fields`"
                 )

@@ -40,6 +40,11 @@ def is_json(expression: exp.Expr, kinds: Mapping[str, str]) -> bool:
     return _Rewriting(kinds).kind(expression) == "JSON"
 
 
+def has_json(expression: exp.Expr, kinds: Mapping[str, str]) -> bool:
+    """Return whether an expression has a JSON value, or one with JSON in it."""
+    return holds_json(_Rewriting(kinds).kind(expression))
+
+
 class _Rewriting:
     def __init__(self, kinds: Mapping[str, str]) -> None:
         self._kinds = kinds

@@ -58,6 +58,7 @@ def read_operator(path: Path, name: str | None = None, matchers: Mapping[str, Pa
     if kind == "deduplicator":
         _check_match(path, header, matchers)
     _only(path, header, _FIELDS | _OF_DEDUPLICATORS if kind == "deduplicator" else _FIELDS)
+    _check_mappings(path, header)
     alias = (header.get("aliases") or {}).get(name) or {}
     params = {n: _param(path, n, spec) for n, spec in _all_params(kind, header, alias, matchers).items()}
     _check_assets(path, params)
@@ -89,6 +90,15 @@ def read_operator(path: Path, name: str | None = None, matchers: Mapping[str, Pa
         resources=_resources(path, header, params),
         writes=_writes(path, kind, header, params),
     )
+
+
+def _check_mappings(path: Path, header: dict[str, Any]) -> None:
+    for field in ("params", "stats", "aliases"):
+        if not isinstance(header.get(field) or {}, dict):
+            raise OperatorError(f"{path}: {field} must be a mapping of names, not {header[field]!r}")
+    for stat, spec in (header.get("stats") or {}).items():
+        if not isinstance(spec, dict):
+            raise OperatorError(f"{path}: statistic {stat!r} must be a mapping with type and doc, not {spec!r}")
 
 
 def _check_stats(path: Path, kind: str, header: dict[str, Any], params: Mapping[str, Any]) -> None:

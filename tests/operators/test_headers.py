@@ -93,3 +93,20 @@ def test_a_default_that_cannot_be_is_named(tmp_path: Path, rules: str, message: 
     path.write_text(DEPENDING.format(rules=rules, choices="[9, 40]"))
     with pytest.raises(OperatorError, match=message):
         read_operator(path)
+
+
+@pytest.mark.parametrize(
+    ("field", "message"),
+    [
+        ("stats: {size: Characters.}", "statistic 'size' must be a mapping with type and doc, not 'Characters.'"),
+        ("stats: {size: }", "statistic 'size' must be a mapping"),
+        ("stats: [size]", r"stats must be a mapping of names, not \['size'\]"),
+        ("params: [least]", "params must be a mapping of names"),
+    ],
+)
+def test_a_field_of_a_header_that_is_no_mapping_is_named(tmp_path: Path, field: str, message: str) -> None:
+    path = tmp_path / "filters" / "size_filter.sql"
+    path.parent.mkdir()
+    path.write_text(f"/*---\ndoc: Keep.\nversion: 1\n{field}\n---*/\nSELECT 1 AS size, true AS keep\n")
+    with pytest.raises(OperatorError, match=message):
+        read_operator(path)

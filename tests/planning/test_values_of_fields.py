@@ -209,3 +209,10 @@ def test_texts_of_exact_numbers_keep_the_zeros_of_whole_numbers(sql: str) -> Non
     right = [f"{LARGE + 1}", "0.5", "10", "0", "100", "1.5"]
     rows = answers(values, {"sql_filter": {"where": f"list_position({right}, {sql}) = 1 + _row"}})
     assert [row["_dropped"] for row in rows.values()] == [None] * len(values)
+
+
+@pytest.mark.parametrize("values", [("[9]", '["x"]', "[10]"), ('{"a": 9}', '{"a": "x"}', '{"a": 10}')])
+def test_no_sample_is_kept_for_the_order_of_values_of_several_types(values: Sequence[str]) -> None:
+    """The order of their texts puts 9 behind 10."""
+    with pytest.raises(RecipeError, match="several types"):
+        program_of([line(value, False) for value in values], {"key_deduplicator": {"key": "1", "keep": "v desc"}})
