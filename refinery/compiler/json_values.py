@@ -273,7 +273,7 @@ class _Rewriting:
 
     def _is_decimal(self, node: exp.Expr) -> bool:
         """Return whether a part has the decimal type of fields, not one that a CAST names."""
-        shapes = (exp.Column, exp.Dot, exp.Paren, exp.Coalesce, exp.Case, exp.If)
+        shapes = (exp.Column, exp.Identifier, exp.Dot, exp.Bracket, exp.Paren, exp.Coalesce, exp.Case, exp.If)
         return isinstance(node, shapes) and not node.find(exp.Cast) and self.kind(node).startswith("DECIMAL")
 
 

@@ -211,6 +211,12 @@ def test_texts_of_exact_numbers_keep_the_zeros_of_whole_numbers(sql: str) -> Non
     assert [row["_dropped"] for row in rows.values()] == [None] * len(values)
 
 
+@pytest.mark.parametrize("sql", ["v[1]::VARCHAR", "list_transform(v, lambda x: x::VARCHAR)[1]"])
+def test_texts_of_elements_are_those_of_their_numbers(sql: str) -> None:
+    rows = answers([f"[{LARGE + 1}]", "[0.5]", "[10]"], {"sql_filter": {"where": f"{sql} = '10'"}})
+    assert [row["_dropped"] for row in rows.values()] == [1, 1, None]
+
+
 @pytest.mark.parametrize("values", [("[9]", '["x"]', "[10]"), ('{"a": 9}', '{"a": "x"}', '{"a": 10}')])
 def test_no_sample_is_kept_for_the_order_of_values_of_several_types(values: Sequence[str]) -> None:
     """The order of their texts puts 9 behind 10."""
