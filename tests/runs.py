@@ -40,7 +40,7 @@ VARIES = {
         "inputs",
         "outputs",
     },
-    "steps": {"seconds"},
+    "steps": {"seconds", "batch_size"},
     "shards": {"reused"},
 }
 

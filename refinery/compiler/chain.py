@@ -212,7 +212,7 @@ class _Compiler:
         body = operator.compare if self.around.compare else operator.sql
         render = partial(self._render, step, operator, keys, body)
         (compared,), terms = each_of([lambda: [render()], lambda: self._order(step, keys)])
-        lasting = step.params.get("index") and operator.match == "keys"
+        lasting = step.params.get("index") and getattr(operator.matcher, "any_type", False)
         for name, expression in (self.fields.lasting(compared) if lasting else compared).items():
             self._define_key(step, MATCH_KEY + name, expression, note)
         for number, (expression, direction) in enumerate(terms):

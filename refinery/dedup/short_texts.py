@@ -4,27 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from refinery.dedup.matchers.bands import bands_and_rows
 from refinery.operators import Operator
 
 
 def key_of_short(operator: Operator, step: Any) -> tuple[str, int] | None:
     """The match key that every text without a shingle has: column and value; None where such texts are no duplicates."""
-    params = step.params
-    if operator.match == "hamming" and params.get("short") != "keep":
-        return "simhash", 0
-    if operator.match == "bands" and params.get("hash") == "data_juicer" and not params.get("verify"):
-        return "band_0", _largest_band(*bands_and_rows(params))
-    return None
-
-
-def _largest_band(bands: int, rows: int) -> int:
-    """Key of the first band of a signature without a shingle: all its minima are the largest number."""
-    import numpy as np
-
-    from refinery.kernels.dedup.minhash_bands import band_keys
-
-    return int(band_keys(np.full((1, bands * rows), 2**32 - 1, np.uint32), bands, rows)[0, 0])
+    known = getattr(operator.matcher, "key_of_short", None)
+    found: tuple[str, int] | None = known(step.params) if known is not None else None
+    return found
 
 
 def note_on_short(step: Any, removed: int) -> list[str]:

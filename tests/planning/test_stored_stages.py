@@ -84,7 +84,7 @@ IMPORTS = """
 import sys
 from refinery.cli.main import cli
 cli.main(["check", sys.argv[1]], standalone_mode=False)
-print("LOADED", *sorted(set(sys.modules) & {"sqlglot", "jinja2", "duckdb", "pyarrow.compute", "rich"}))
+print("LOADED", *sorted(set(sys.modules) & {"sqlglot", "jinja2", "duckdb", "pyarrow.compute"}))
 """
 
 

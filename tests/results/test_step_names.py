@@ -33,7 +33,7 @@ def named(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return refine(tmp_path_factory.mktemp("named"), SAMPLES, steps(*NAMES))
 
 
-def test_tables_have_the_names_in_their_last_column(named: Run) -> None:
+def test_tables_have_the_names_in_a_column(named: Run) -> None:
     given = [*NAMES[:3], "no {{ addresses"]
     assert rows(named, "steps", "step, name") == list(enumerate(given, 1))
     assert rows(named, "ledger", "_row, step, name") == [
@@ -44,7 +44,7 @@ def test_tables_have_the_names_in_their_last_column(named: Run) -> None:
     ]
     for table in ("steps", "ledger"):
         described = named.sql(f"DESCRIBE {table}")
-        assert described[-1][:2] == ("name", "VARCHAR")
+        assert ("name", "VARCHAR") in [row[:2] for row in described]
 
 
 def test_names_change_nothing_else(named: Run, tmp_path: Path) -> None:

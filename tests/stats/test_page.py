@@ -52,9 +52,9 @@ def test_options() -> None:
 
 def test_python(tmp_path: Path) -> None:
     write(tmp_path / "outputs" / "by_group" / "stats", [1.0, 2.0, 3.0])
-    merging, moments = blocks(section("Merging"), "python")
+    merging, metric, moments = blocks(section("Merging"), "python")
     environ = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))}
-    for code, said in ((merging, "1 1 1\n['one', 'two']"), (moments, "41666500.0")):
+    for code, said in ((merging, "1 1 1\n['one', 'two']"), (metric, "5 "), (moments, "41666500.0")):
         done = subprocess.run(
             [sys.executable, "-c", code], cwd=tmp_path, env=environ, capture_output=True, text=True, check=False
         )

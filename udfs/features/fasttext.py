@@ -11,7 +11,7 @@ FEATURE = {
         "Label of a text by a supervised model of fastText. label: the best one, without __label__; score: its probability as "
         "the library's float32; both NULL where the model knows nothing of the text. scores: of `labels`, names separated by "
         "spaces; NULL for one that is not among the best k. k: -1 for all. lower: apply str.lower first. newline: text in "
-        "place of each line feed. strip: apply str.strip first; NULL for a text that is empty then."
+        "place of each line feed. strip: apply str.strip first; blank is true for a text that is empty then."
     ),
     "version": 2,
     "params": ["model", "k", "labels", "lower", "newline", "strip"],
@@ -28,9 +28,12 @@ FEATURE = {
     "sql": """
         {% set spaces = "\t\n\x0b\x0c\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000" %}
         {% set line = text %}
-        {% if strip %}{% set line = "nullif(trim(" ~ line ~ ", " ~ (spaces | lit) ~ "), '')" %}{% endif %}
+        {% if strip %}{% set line = "trim(" ~ line ~ ", " ~ (spaces | lit) ~ ")" %}{% endif %}
         {% if newline != " " %}{% set line = "replace(" ~ line ~ ", chr(10), " ~ (newline | lit) ~ ")" %}{% endif %}
-        fasttext_labels({{ line }}, {{ model | lit }}, {{ k }}, {{ labels | lit }}, {{ lower | lit }})
+        struct_insert(
+          fasttext_labels({{ line }}, {{ model | lit }}, {{ k }}, {{ labels | lit }}, {{ lower | lit }}),
+          blank := {{ ("length(" ~ line ~ ") = 0") if strip else "false" }}
+        )
     """,
 }
 

@@ -11,7 +11,7 @@ OPERATOR = {
         "Keep samples for which a supervised model of fastText gives one of `labels` a score in [min_score, max_score]. The "
         "statistic is the greatest score among them, or that of the best label if labels is empty; a label that is not among "
         "the best k has 0. To remove samples with a label, set reversed_range: true; samples whose score is in the range are "
-        "removed then. White space at the ends of a text is left out; a text that is nothing else has no score and is removed."
+        "removed then. White space at the ends of a text is left out; a text that is nothing else has no fasttext_score and is removed."
     ),
     "version": 2,
     "peer": 'FastTextClassifierFilter of datatrove 0.10.1, with newline_replacement ""',
@@ -50,14 +50,14 @@ OPERATOR = {
         {{ found }}.scores[{{ loop.index }}] AS {{ ("fasttext_" ~ label) | ident }},
         {% endfor %}
         {% if labels %}
-        CASE WHEN {{ found }}.label IS NOT NULL THEN coalesce(greatest(
+        CASE WHEN {{ found }}.label IS NOT NULL AND NOT {{ found }}.blank THEN coalesce(greatest(
           {% for label in labels | unique %}
           {% set score = found ~ ".scores[" ~ loop.index ~ "]" %}
           CASE WHEN {{ score }} >= {{ (thresholds or {}).get(label, 0) | lit }} THEN {{ score }} END{{ "," if not loop.last }}
           {% endfor %}
         ), 0) END AS fasttext_score
         {% else %}
-        {{ found }}.score AS fasttext_score
+        CASE WHEN NOT {{ found }}.blank THEN {{ found }}.score END AS fasttext_score
         {% endif %}
     """,
     "examples": [
@@ -161,7 +161,7 @@ OPERATOR = {
                     )
                 }
             },
-            "stats": {"fasttext_label": None, "fasttext_score": None, "fasttext_hq": None},
+            "stats": {"fasttext_label": "lq", "fasttext_score": None, "fasttext_hq": 0.5000100135803223},
             "keep": False,
         },
         {

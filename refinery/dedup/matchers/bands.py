@@ -68,6 +68,17 @@ class BandMatcher(SampleDefaults):
         """The columns of bands."""
         return _columns(names)
 
+    def key_of_short(self, params: Mapping[str, Any]) -> tuple[str, int] | None:
+        """The first band of Data-Juicer's signature of no shingle: all its minima are the largest number."""
+        if params.get("hash") != "data_juicer" or params.get("verify"):
+            return None
+        import numpy as np
+
+        from refinery.kernels.dedup.minhash_bands import band_keys
+
+        bands, rows = bands_and_rows(params)
+        return "band_0", int(band_keys(np.full((1, bands * rows), 2**32 - 1, np.uint32), bands, rows)[0, 0])
+
     def script(self, params: Mapping[str, Any]) -> MatchScript:
         """Statements of the script that find pairs."""
         values = {"threshold": float(params.get("jaccard_threshold") or 0), "rounds": ROUNDS, "content": CONTENT}

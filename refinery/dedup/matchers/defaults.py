@@ -16,6 +16,7 @@ class SampleDefaults:
     params: Mapping[str, dict[str, Any]] = SURVIVOR_PARAMS
     only_compares: frozenset[str] = frozenset()
     measured: tuple[str, str] | None = None
+    any_type: bool = False
 
     def problem(self, header: Mapping[str, Any]) -> str:
         """Every header fits."""
@@ -27,6 +28,10 @@ class SampleDefaults:
 
     def candidate_columns(self, names: Sequence[str], params: Mapping[str, Any]) -> list[tuple[str, int]] | None:
         """None: one process has to see all samples."""
+        return None
+
+    def key_of_short(self, params: Mapping[str, Any]) -> tuple[str, int] | None:
+        """None: texts of few tokens are compared as all others."""
         return None
 
     def pairs_among(self, keys: KeyRelations, column: str, params: Mapping[str, Any]) -> Iterator[Pairs]:

@@ -22,6 +22,7 @@ class ExactMatcher(SampleDefaults):
     """Samples match when their keys, of any type, are equal."""
 
     columns: tuple[MatchColumn, ...] = (MatchColumn("key"),)
+    any_type: bool = True
     match: MatchSql = MatchSql("CAST(one.key AS VARCHAR)")
 
     def described(self, operator: Any, params: Mapping[str, Any]) -> list[str]:

@@ -52,6 +52,10 @@ class HammingMatcher(SampleDefaults):
         values, rows = (kernels.core.arrow.numbers(table[name]) for name in ("simhash", "_row"))
         yield _near(values, rows, int(params["num_blocks"]), int(params["hamming_distance"]))
 
+    def key_of_short(self, params: Mapping[str, Any]) -> tuple[str, int] | None:
+        """The value 0, unless such texts are no duplicates."""
+        return None if params.get("short") == "keep" else ("simhash", 0)
+
     def script(self, params: Mapping[str, Any]) -> MatchScript:
         """Statements of the script that find pairs."""
         values = {

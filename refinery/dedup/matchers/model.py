@@ -180,6 +180,19 @@ class SampleMatcher(Matcher, Protocol):
     ) -> Iterator[Pairs]:
         """Pairs of samples that match. compare: for exact comparison. notes: gets lines on pairs left out."""
 
+    @property
+    def any_type(self) -> bool:
+        """True if match keys have the types of fields: an index keeps a form of them that depends on values alone.
+
+        A matcher without this property is one that says False.
+        """
+
+    def key_of_short(self, params: Mapping[str, Any]) -> tuple[str, int] | None:
+        """The match key, column and value, of every text of fewer tokens than a shingle; None if such texts are compared.
+
+        A matcher without this method is one that says None.
+        """
+
     def equal_columns(self, names: Sequence[str], params: Mapping[str, Any]) -> list[tuple[str, int]] | None:
         """Columns of stored match keys in each of which equal samples match, with the number `how`.
 
