@@ -14,6 +14,7 @@ _ENVIRONMENT = {
     "OPENBLAS_NUM_THREADS": "1",  # numpy's linear algebra starts threads that wait in a busy loop; nothing here uses it
     "OPENBLAS_MAIN_FREE": "1",  # numpy sets it while it is imported, if nobody has
     "TOKENIZERS_PARALLELISM": "false",  # workers share the processors already
+    "KMP_INIT_AT_FORK": "FALSE",  # joblib, which model2vec imports, sets it while it is imported, if nobody has
 }
 
 
