@@ -48,7 +48,7 @@ class Predicate:
 
     @property
     def has_column(self) -> bool:
-        """True if facts need a column that tells why a sample was removed: the terms, or values that may be NULL, are several."""
+        """True if facts need a column with the reason of a removal: the terms, or values that may be NULL, are several."""
         return not self.stored and (len(self.terms) > 1 or bool(self.terms[0].columns))
 
     def names_any(self, columns: Collection[str]) -> bool:

@@ -111,7 +111,7 @@ def _exists(url: str) -> bool:
 def contents_of(sources: Sequence[Source]) -> str:
     """A digest of the inputs' contents, in any order and under any names; "" for samples in memory.
 
-    It need not tell all contents apart: what it decides is which additions do not count.
+    Two contents may have the same one: it decides only which additions do not count.
     """
     if any(source.table is not None for source in sources):
         return ""

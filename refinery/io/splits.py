@@ -13,7 +13,7 @@ import yaml
 
 from refinery.io.folders import below
 
-# Names of splits as the Hub's own library tells them from paths of files.
+# Names of splits as the Hub's own library reads them from paths of files.
 _SPLITS = {
     "train": ("train", "training"),
     "validation": ("validation", "valid", "dev", "val"),

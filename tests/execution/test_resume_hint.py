@@ -20,7 +20,7 @@ def last_words(count: Any, finished: int = 0) -> str:
 
 
 def test_shards_that_the_run_has_not_heard_of_count() -> None:
-    """The done mark is there before the thread that waits for the shard is told."""
+    """The done mark is there before the waiting thread hears of the shard."""
     assert last_words(lambda: 3).startswith("3 shards are done and kept: run the same command again")
 
 
