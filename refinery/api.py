@@ -5,13 +5,13 @@ from __future__ import annotations
 import importlib.util
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from refinery.common.lazy import duckdb
-from refinery.common.lazy_dataclass import dataclass
 from refinery.common.paths import shorter
 from refinery.common.version import __version__
 from refinery.compiler.column_names import OF_BATCH

@@ -8,10 +8,9 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.common.redaction import hide
 
 # Names and values in messages may have any characters, which must not move a terminal's cursor.

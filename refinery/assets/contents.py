@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 
 from refinery.assets.names import matches
-from refinery.common.lazy_dataclass import dataclass
 from refinery.storage.file_digests import sha256_of
 
 

@@ -11,9 +11,8 @@ import fnmatch
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
-
-from refinery.common.lazy_dataclass import dataclass
 
 PLACE = re.compile(r"\{(\w+)\}")
 

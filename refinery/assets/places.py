@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from refinery.common.cache_folder import cache_root, named_folder
-from refinery.common.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True)

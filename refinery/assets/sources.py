@@ -5,8 +5,7 @@ from __future__ import annotations
 import fnmatch
 import os
 from collections.abc import Iterator
-
-from refinery.common.lazy_dataclass import dataclass
+from dataclasses import dataclass
 
 _HUB = "https://huggingface.co"
 _MODELS = "https://dl.fbaipublicfiles.com/fasttext/supervised-models"

@@ -6,10 +6,10 @@ import json
 import os
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from refinery.checkpoints.results import OF_RUNS, forget
-from refinery.common.lazy_dataclass import dataclass
 from refinery.errors import OutputError
 from refinery.storage.open import open_store
 from refinery.storage.run_folder import RunDir

@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from refinery.assets.fetch import Progress, fetch
 from refinery.assets.places import store
 from refinery.assets.soundness import problem_of
 from refinery.cli.render import assets as render
-from refinery.common.lazy_dataclass import dataclass
 from refinery.common.paths import shorter
 from refinery.errors import OutputError, Problem, RecipeError
 from refinery.execution.assets import NeededAsset, assets_of

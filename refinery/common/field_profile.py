@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, field
+from dataclasses import asdict, dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any
-
-from refinery.common.lazy_dataclass import dataclass
 
 # An object with more different members is no STRUCT: its keys are data.
 MOST_MEMBERS = 1000

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.column_names import OF_BATCH, ColumnNames, Keys, stem
 from refinery.compiler.model import REST, BatchColumn, Schema
 from refinery.compiler.templates import ident, json_path, lit

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.bounds import order_terms
 from refinery.compiler.column_names import called
 from refinery.compiler.deduplicators import body_of, matched

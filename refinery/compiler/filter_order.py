@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
-
-from refinery.common.lazy_dataclass import dataclass
 
 # Smallest expected saving, as a share of the time, for which the order is changed.
 _WORTH = 0.02

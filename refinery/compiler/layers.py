@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 from refinery.common.lazy import exp
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.column_names import LIGHT
 from refinery.compiler.templates import ident
 from refinery.recipe.sql import parse

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from refinery.common.fields import field_name, keys_of
 from refinery.common.lazy import exp
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.deduplicators import key_name
 from refinery.compiler.model import REST
 from refinery.compiler.program import Program

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.column_names import Keys
 from refinery.compiler.layers import Layers
 from refinery.compiler.templates import ident

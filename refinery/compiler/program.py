@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
 from refinery.common.fields import keys_of
 from refinery.common.key_fields import left_out
 from refinery.common.lazy import exp
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.chain import compile_chain
 from refinery.compiler.column_names import LIGHT, Keys
 from refinery.compiler.layers import Definition

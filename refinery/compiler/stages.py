@@ -5,10 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.operators import Library
 from refinery.operators.assets import by_contents
 from refinery.operators.resources import needs_gpu

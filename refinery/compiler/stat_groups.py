@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from refinery.common.fields import keys_of
 from refinery.common.lazy import exp
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.column_names import Keys
 from refinery.compiler.mistakes import each_of, sentences
 from refinery.compiler.model import Schema

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.model import Stat
 from refinery.compiler.program import Program
 from refinery.compiler.stat_groups import TOKENS, key_name

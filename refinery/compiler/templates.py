@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from refinery.common.fields import quoted
 from refinery.common.lazy import jinja2
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.template_code import code_cache
 
 

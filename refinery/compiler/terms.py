@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 from refinery.common.lazy import exp
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.column_names import called
 from refinery.compiler.stability import reads_elsewhere
 from refinery.compiler.templates import lit

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.common.in_thread import InThread
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.deduplicators import matched, statement
 from refinery.dedup import groups, limits, units
 from refinery.dedup import index as indexes

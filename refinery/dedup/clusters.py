@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from refinery import kernels
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.deduplicators import key_name, statement
 from refinery.dedup.match_keys import MatchKeys
 from refinery.dedup.matchers.model import Pairs

@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.deduplicators import statement
 from refinery.compiler.templates import lit
 from refinery.dedup.index_place import LIST, IndexFolder, IndexPlace, is_match_keys

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from refinery.common.connections import connect
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.deduplicators import sql_of
 from refinery.compiler.templates import lit
 from refinery.dedup.matchers import MatchColumn

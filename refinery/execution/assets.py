@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,6 @@ from refinery.assets.contents import AssetFile, contents
 from refinery.assets.download import Download
 from refinery.assets.places import Place
 from refinery.assets.sources import Source, source_of
-from refinery.common.lazy_dataclass import dataclass
 from refinery.errors import DataError, RecipeError
 from refinery.io.side_files import digest, files, require_unchanged
 from refinery.operators import Library

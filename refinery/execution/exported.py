@@ -6,10 +6,9 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.model import Stat
 from refinery.execution.export_sink import ExportSink
 from refinery.io.model import Written

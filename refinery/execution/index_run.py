@@ -8,11 +8,11 @@ import json
 import os
 import socket
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
 from refinery import kernels
-from refinery.common.lazy_dataclass import dataclass
 from refinery.dedup.index import Index
 from refinery.dedup.index_runs import IndexRun
 from refinery.io.model import Source

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.io.side_files import SideFiles
 from refinery.monitoring.watch import RunMonitor
 from refinery.planning.plan import Plan

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.dedup.barrier import DedupResult
 from refinery.planning.plan import CompiledStage
 from refinery.results.stage_result import StageResult

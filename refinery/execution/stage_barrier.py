@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from refinery.common.in_thread import InThread
-from refinery.common.lazy_dataclass import dataclass
 from refinery.common.paths import shorter
 from refinery.dedup.barrier import DedupInput, DedupResult
 from refinery.dedup.index import Index, open_index, require

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.io.model import Part, Shard
 from refinery.io.readers.parts import source_of_part
 from refinery.io.readers.registry import reader_of

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from refinery.common.fields import keys_of
 from refinery.common.lazy import duckdb
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.chain import compile_chain
 from refinery.compiler.model import Chain, CompileContext, Schema, Stat
 from refinery.compiler.stages import cut_at_barriers

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import islice
 from statistics import median
 from typing import Any
@@ -13,7 +13,6 @@ from typing import Any
 import regex
 
 from refinery.common.fields import keys_of
-from refinery.common.lazy_dataclass import dataclass
 from refinery.io.batch import LINE
 from refinery.io.model import Shard
 from refinery.io.readers.read import read

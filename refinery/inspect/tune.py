@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.bounds import in_range
 from refinery.compiler.model import Chain, Stat
 from refinery.compiler.templates import ident, template

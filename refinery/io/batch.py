@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.io.json_fields import Member, find_member, without
 from refinery.kernels.core.arrow import ints
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
 from refinery.common.fields import field_name, keys_of
-from refinery.common.lazy_dataclass import dataclass
 from refinery.io.batch import LINE
 from refinery.io.model import Shard, Source
 from refinery.io.readers.read import read

@@ -6,6 +6,7 @@ Profiles of parts are merged (`InputProfile.merge`), so the types depend neither
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
@@ -14,7 +15,6 @@ import pyarrow as pa
 
 from refinery.common.field_profile import InputProfile
 from refinery.common.field_types import NOTHING, Structure, sql_of, structure_of
-from refinery.common.lazy_dataclass import dataclass
 from refinery.errors import DataError
 from refinery.io.batch import LINE
 from refinery.io.layouts import DIGITS

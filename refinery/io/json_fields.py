@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pyarrow as pa
 
 from refinery import kernels
-from refinery.common.lazy_dataclass import dataclass
 from refinery.kernels.core.arrow import strings, texts
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from refinery.common.key_fields import left_out
-from refinery.common.lazy_dataclass import dataclass
 from refinery.storage.urls import is_url
 
 if TYPE_CHECKING:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.common.paths import printable
 from refinery.errors import DataError
 from refinery.io.earlier_exports import note_on_exports

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.io.formats import shape_of_start
 from refinery.io.table_folders import roots
 from refinery.storage.drivers import driver_errors, located, of_input

@@ -6,9 +6,8 @@ import os
 import shutil
 import threading
 import time
+from dataclasses import dataclass
 from typing import Any
-
-from refinery.common.lazy_dataclass import dataclass
 
 # Name prefix of threads that run shards.
 _THREADS = "refinery_"

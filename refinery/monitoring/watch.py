@@ -8,14 +8,13 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.common.numbers import size as of_bytes
 from refinery.common.parquet import table_of
 from refinery.common.redaction import hide

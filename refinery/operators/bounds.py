@@ -9,10 +9,8 @@ without the statistic (NULL) is in no range, and is never kept.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
-
-from refinery.common.lazy_dataclass import dataclass
 
 # Data-Juicer's "no upper bound" (sys.maxsize), as its recipes and our headers write it.
 UNBOUNDED = 2**63 - 1

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.dedup.matchers import MATCHERS, Matcher, SampleMatcher
 from refinery.errors import OperatorError
 from refinery.operators.home import is_shipped

@@ -11,12 +11,11 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 from functools import wraps
 from pathlib import Path
 from typing import Any
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.operators.local_code import is_installed
 
 

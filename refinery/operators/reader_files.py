@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.errors import OperatorError
 
 FOLDER = "readers"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.operators.model import Operator, Param
 
 # Parameters of every step, besides those of its operator; Data-Juicer has the same names.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from refinery.common.fields import field_name, keys_of
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.templates import arguments
 from refinery.errors import Problem, suggestion
 from refinery.io.first_samples import FileFields, InputFields, closer_look, first_look

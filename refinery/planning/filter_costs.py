@@ -6,7 +6,7 @@ import json
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice
 from pathlib import Path
@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.common.lazy import pc
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.column_names import called
 from refinery.compiler.filter_order import FilterOrder, StepColumns, arranged
 from refinery.compiler.model import Chain, Stat, bytes_name

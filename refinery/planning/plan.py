@@ -6,13 +6,12 @@ import hashlib
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from refinery.common.fields import keys_of
-from refinery.common.lazy_dataclass import dataclass
 from refinery.common.paths import shorter
 from refinery.compiler.filter_order import FilterOrder, movable
 from refinery.compiler.model import Chain, CompileContext, Schema, Stat

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.errors import RefineryError
 from refinery.io.model import Shard, Source
 from refinery.io.sources import cut

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.model import Chain
 from refinery.io.model import Shard
 from refinery.io.readers.read import read

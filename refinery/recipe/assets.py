@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AnySet
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from refinery.assets.find import find
 from refinery.assets.names import Need, need_of, needs
 from refinery.assets.places import Place
 from refinery.assets.sources import SOURCES, source_of
-from refinery.common.lazy_dataclass import dataclass
 from refinery.common.paths import CONTENTS, absolute, shorter
 from refinery.operators.assets import files_at, pattern_of
 from refinery.recipe.tree import Problems, SourcePlace

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from collections.abc import Sequence as AnySequence
+from dataclasses import dataclass
 from typing import Any, cast
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.common.paths import absolute, local
 from refinery.common.redaction import has_credentials, remember
 from refinery.errors import RefineryError, suggestion

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 from refinery.assets.find import revision_of
 from refinery.assets.places import hub
-from refinery.common.lazy_dataclass import dataclass
 from refinery.io.folders import is_never_data
 from refinery.io.formats import split_suffix
 from refinery.io.readers.registry import READERS

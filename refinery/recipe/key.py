@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
-
-from refinery.common.lazy_dataclass import dataclass
 
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 _REFERENCE = re.compile(rf"[:,] see {_LINK.pattern}| \({_LINK.pattern}\)")

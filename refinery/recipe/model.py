@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from refinery.common.key_fields import left_out
-from refinery.common.lazy_dataclass import dataclass
 from refinery.common.step_label import step_label
 from refinery.io.readers.registry import READABLE
 from refinery.io.writers.registry import DEFAULT, EXPORT_TYPES, WITHOUT_FILE, format_of

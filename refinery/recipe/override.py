@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping as AnyMapping
 from collections.abc import Sequence as AnySequence
+from dataclasses import dataclass
 from typing import Any
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.errors import Problem, RecipeError, did_you_mean, suggestion
 from refinery.recipe.keys import ALIASES, KEYS
 from refinery.recipe.parse import parse_option, plain_scalar

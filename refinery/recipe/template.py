@@ -19,10 +19,9 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.errors import suggestion
 from refinery.recipe.tree import Problems, SourcePlace
 

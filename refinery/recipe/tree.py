@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping as AnyMapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.errors import Problem
 
 MAX_DEPTH = 50

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.io.file_errors import likely_reason
 from refinery.io.line_errors import DAMAGED, NOT_CLOSED, STOPPED
 from refinery.io.model import Source

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.results.stage_result import StageResult
 
 

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,7 +18,6 @@ import pyarrow as pa
 
 from refinery.common.connections import connect, file_name
 from refinery.common.lazy import duckdb
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.templates import ident, lit
 from refinery.errors import ConservationError
 from refinery.kernels.core.arrow import ints, of_texts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -10,7 +11,6 @@ import pyarrow as pa
 
 from refinery.common.connections import connect
 from refinery.common.lazy import duckdb
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.templates import lit
 from refinery.errors import DataError
 from refinery.io.field_scan import profile_of_all

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
 from refinery.common.connections import connect, file_name
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.templates import ident
 from refinery.errors import DataError, OutputError
 from refinery.io.writers.temp_files import aside_of

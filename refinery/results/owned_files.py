@@ -14,11 +14,10 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.errors import OutputError
 from refinery.io.writers.export import stats_name
 from refinery.results.manifest import publish

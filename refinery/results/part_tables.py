@@ -10,11 +10,10 @@ import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.program import Program
 from refinery.compiler.stat_summary import empty_summary
 from refinery.compiler.templates import lit

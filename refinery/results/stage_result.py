@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.dedup.barrier import DedupResult
 from refinery.io.model import Shard
 from refinery.planning.plan import CompiledStage

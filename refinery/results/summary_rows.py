@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 
 from refinery import kernels
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.program import Program
 from refinery.compiler.stat_groups import TOKENS, key_name
 from refinery.compiler.stat_summary import SummedStatistic, summed

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.deduplicators import judged
 from refinery.compiler.ledger import LEDGER_COLUMNS, case_of_step, ledger_columns
 from refinery.compiler.model import bytes_name

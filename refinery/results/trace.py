@@ -6,13 +6,13 @@ import json
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from refinery.common.lazy import pq
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.program import Program, StepInfo
 from refinery.compiler.templates import lit
 from refinery.io.model import Shard

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.errors import DataError
 from refinery.kernels.core.arrow import ints, of_texts
 from refinery.kernels.stats import stat_entries as kernels

@@ -7,14 +7,13 @@ import warnings
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from refinery.common.lazy import duckdb
-from refinery.common.lazy_dataclass import dataclass
 from refinery.common.paths import printable
 from refinery.errors import DataError, did_you_mean
 from refinery.kernels.core.arrow import ints, numbers, of_texts

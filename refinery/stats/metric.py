@@ -7,10 +7,10 @@ so that means and variances are right also where values are much larger than the
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.errors import DataError
 
 _LARGEST = math.nextafter(math.inf, 0.0)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
-
-from refinery.common.lazy_dataclass import dataclass
 
 TOP_K_GROUPS = ("fqdn", "suffix")
 TOP_K = 100_000

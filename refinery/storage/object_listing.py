@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.errors import DataError, did_you_mean
 from refinery.storage.drivers import driver_errors, located, of_input
 from refinery.storage.object_versions import version_of

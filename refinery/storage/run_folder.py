@@ -8,9 +8,9 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.errors import OutputError
 
 # Open files whose locks this process holds: a copy of the process that an operator forks must not keep them.

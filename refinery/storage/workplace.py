@@ -11,10 +11,10 @@ import json
 import re
 import shutil
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from refinery.common.cache_folder import temporary_root
-from refinery.common.lazy_dataclass import dataclass
 from refinery.storage.holdings import OwnedObjects
 from refinery.storage.open import open_store
 from refinery.storage.run_folder import RunDir

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
-
-from refinery.common.lazy_dataclass import dataclass
 
 Sample = Mapping[str, Any]
 

@@ -8,13 +8,12 @@ import json
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from refinery import kernels
 from refinery.common.lazy import pq
-from refinery.common.lazy_dataclass import dataclass
 from refinery.common.parquet import table_of
 from refinery.common.paths import shorter
 from refinery.io.content_digest import content_of, is_lines, stamp_of

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.io.batch import Batch
 from refinery.io.model import Shard
 from refinery.workers.tasks import Task

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.io.readers.read import Batch
 from refinery.kernels.core.arrow import ints, numbers
 

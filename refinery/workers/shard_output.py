@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.common.lazy import pc, pq
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.program import Program
 from refinery.io.batch import Batch
 from refinery.io.model import Shard

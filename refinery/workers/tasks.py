@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from refinery.common.key_fields import left_out
-from refinery.common.lazy_dataclass import dataclass
 from refinery.io.writers.shared_file import SharedFile
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.column_names import Keys
 from refinery.compiler.deduplicators import MATCH_KEY, body, body_of, judged, key_name, matched, values_of
 from refinery.compiler.model import Chain

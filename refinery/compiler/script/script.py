@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from typing import Any
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.ledger import LEDGER_COLUMNS, case_of_step, ledger_columns
 from refinery.compiler.model import Stat
 from refinery.compiler.program import Program, stats_object

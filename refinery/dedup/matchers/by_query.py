@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from refinery import kernels
-from refinery.common.lazy_dataclass import dataclass
 from refinery.dedup.matchers.defaults import SampleDefaults
 from refinery.dedup.matchers.model import (
     KeyRelations,

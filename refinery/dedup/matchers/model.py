@@ -7,10 +7,8 @@ all samples, the texts and the functions are given to them.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
-
-from refinery.common.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

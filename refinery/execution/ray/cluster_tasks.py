@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.deduplicators import key_name, matched, statement
 from refinery.dedup import limits
 from refinery.dedup.barrier import DedupInput, DedupResult, by_counts

@@ -8,12 +8,11 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from refinery.common.extras import lacks
-from refinery.common.lazy_dataclass import dataclass
 from refinery.errors import OperatorError
 from refinery.execution.ray.authentication import CURE, is_refused
 from refinery.execution.ray.cleaner import cleaned_after

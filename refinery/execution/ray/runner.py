@@ -7,9 +7,9 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.program import Program
 from refinery.errors import OperatorError
 from refinery.execution.ray import results as answers

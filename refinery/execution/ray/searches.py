@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 import pyarrow.parquet as pq
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.templates import ident
 from refinery.dedup.linked import links
 from refinery.dedup.match_keys import MatchKeys

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.execution.run import Outcome, Progress, execute
 from refinery.inspect.analyze import suggest
 from refinery.inspect.analyze.describe import Describer, chosen

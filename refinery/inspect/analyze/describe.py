@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.model import Stat
 from refinery.compiler.stat_groups import key_name, keyed
 from refinery.compiler.templates import ident, lit

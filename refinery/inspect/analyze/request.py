@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from refinery.assets.find import find
 from refinery.assets.names import needs
-from refinery.common.lazy_dataclass import dataclass
 from refinery.common.paths import absolute
 from refinery.errors import Problem, RecipeError, did_you_mean
 from refinery.execution.open import changes_of, open_recipe

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import Any
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.bounds import in_range
 from refinery.compiler.model import Stat, bytes_name
 from refinery.compiler.templates import ident, lit, template

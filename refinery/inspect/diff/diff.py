@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from refinery.common.connections import file_name
 from refinery.common.lazy import duckdb
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.templates import ident, lit, template
 from refinery.errors import DataError
 from refinery.inspect.analyze.describe import NUMBERS

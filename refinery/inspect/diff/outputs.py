@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ import pyarrow as pa
 
 from refinery.common.fields import keys_of
 from refinery.common.lazy import duckdb
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.templates import ident, json_path, lit, template
 from refinery.compiler.user_names import text_of_columns
 from refinery.errors import RefineryError

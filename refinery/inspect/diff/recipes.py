@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from typing import Any
 
 import yaml
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.common.step_label import step_label
 from refinery.recipe.keys import KEYS
 

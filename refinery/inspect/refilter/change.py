@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from refinery.common.lazy import duckdb, exp
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.column_names import replaced
 from refinery.compiler.model import Chain
 from refinery.compiler.stages import Stage

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.templates import lit
 from refinery.inspect.finished_run import FinishedRun
 from refinery.inspect.refilter.exported_texts import as_left

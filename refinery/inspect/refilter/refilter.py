@@ -6,7 +6,7 @@ import json
 import os
 import time
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,6 @@ from typing import Any
 
 from refinery.common.fields import keys_of
 from refinery.common.lazy import duckdb
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.chain import compile_chain
 from refinery.compiler.model import Stat
 from refinery.compiler.stages import cut_at_barriers

@@ -7,9 +7,9 @@ changing the fate of some samples is five times as fast as writing a new one.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.common.version import __version__
 from refinery.compiler.templates import ident, lit, template
 from refinery.inspect.finished_run import FinishedRun

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.operators.bounds import FilterBound
 
 _BINS = 40

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import field
+from dataclasses import dataclass, field
 from xml.etree import ElementTree
 
 from markupsafe import Markup
-
-from refinery.common.lazy_dataclass import dataclass
 
 # Colours: CSS variables of the page.
 COLORS = ("ink", "muted", "grid", "kept", "removed", "other", "bytes", "bound", "shade", "plus", "minus")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 import regex
-
-from refinery.common.lazy_dataclass import dataclass
 
 # Words of each text to compare; the time is up to quadratic in it.
 _WORDS = 300

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.inspect.report.facts import ReportStep
 from refinery.inspect.report.replayed import Replay
 from refinery.inspect.report.tables import Row, RunTables

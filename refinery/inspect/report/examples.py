@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.templates import ident, lit
 from refinery.inspect.report.facts import ReportStep
 from refinery.inspect.report.replayed import Replay

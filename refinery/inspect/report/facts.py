@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.common.step_label import step_label
 from refinery.inspect.report.tables import Row, RunTables
 from refinery.results.step_names import name_column

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.common.numbers import number, size
 from refinery.inspect.report.charts import (
     BOUND,

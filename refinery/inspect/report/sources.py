@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from refinery.common.lazy import pc
-from refinery.common.lazy_dataclass import dataclass
 from refinery.common.numbers import size
 from refinery.inspect.report.replayed import Replay
 from refinery.inspect.report.tables import Row, RunTables

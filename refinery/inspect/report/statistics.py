@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.model import Stat
 from refinery.compiler.templates import ident
 from refinery.inspect.report.axes import Axis, axis_of

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.deduplicators import key_name
 from refinery.dedup.matchers import SampleMatcher
 from refinery.dedup.matchers.model import SharedShingles

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from refinery.common.in_thread import InThread
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.program import build
 from refinery.errors import DataError
 from refinery.execution.assets import require_same_side_files

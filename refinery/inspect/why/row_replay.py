@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from refinery.common.fields import keys_of
 from refinery.common.lazy import duckdb, pq
-from refinery.common.lazy_dataclass import dataclass
 from refinery.compiler.program import Program
 from refinery.errors import DataError
 from refinery.io.batch import Batch

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import date, time
 from itertools import chain
 from pathlib import Path
@@ -16,7 +16,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.errors import DataError, RefineryError
 from refinery.io.python_data.kinds import as_table, is_batch, tables_of
 from refinery.io.readers.spooled import bad_line

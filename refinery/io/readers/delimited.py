@@ -11,14 +11,13 @@ import re
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 
 from refinery import kernels
 from refinery.common.lazy import pc
-from refinery.common.lazy_dataclass import dataclass
 from refinery.errors import DataError
 from refinery.io.batch import RAW_LIMIT, BadSample, Batch
 from refinery.io.conform import conform

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import dataclass
 
 from refinery import kernels
-from refinery.common.lazy_dataclass import dataclass
 
 CHANGED = "has changed since a run wrote it, so it is not overwritten. Move or remove it, name another place, or add --overwrite"
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from refinery import kernels
-from refinery.common.lazy_dataclass import dataclass
 from refinery.io.formats import open_bytes
 from refinery.io.model import Written
 from refinery.io.writers.export_files import put

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from refinery.common.field_profile import InputProfile
-from refinery.common.lazy_dataclass import dataclass
 from refinery.io.model import Written
 
 

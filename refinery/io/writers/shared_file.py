@@ -8,12 +8,11 @@ import os
 import secrets
 import threading
 from collections.abc import Callable
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from refinery import kernels
-from refinery.common.lazy_dataclass import dataclass
 from refinery.errors import OutputError
 from refinery.io.model import Written
 from refinery.io.writers import parquet_footer

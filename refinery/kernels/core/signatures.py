@@ -8,12 +8,11 @@ fields are declared by `record`.
 import re
 import struct
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from pyarrow import py_buffer
-
-from refinery.common.lazy_dataclass import dataclass
 
 _fields: dict[type, str] = {}
 

@@ -7,13 +7,12 @@ and rows, kept buckets, codes, the tree of labels.
 from __future__ import annotations
 
 import mmap
-from dataclasses import field
+from dataclasses import dataclass, field
 from threading import local
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.kernels.core.jit import entry
 from refinery.kernels.core.memory import aligned
 from refinery.kernels.core.signatures import record

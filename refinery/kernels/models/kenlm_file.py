@@ -9,10 +9,10 @@ import mmap
 import os
 import struct
 import threading
+from dataclasses import dataclass
 
 import numpy as np
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.kernels.core.file_state import state_of
 from refinery.kernels.models.kenlm_layout import TRIE, ModelError, Reader, Tables, probing, trie
 

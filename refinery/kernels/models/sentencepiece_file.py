@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 import mmap
 import struct
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.kernels.models.protobuf import BYTES, FOUR_BYTES, VARINT, Damaged, fields
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from refinery.common.lazy_dataclass import dataclass
 from refinery.kernels.core.file_state import state_of
 from refinery.kernels.models.character_classes import composed
 from refinery.kernels.models.sentencepiece_file import Unsupported
