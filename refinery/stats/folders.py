@@ -14,6 +14,7 @@ import numpy as np
 from refinery.errors import DataError, OutputError
 from refinery.stats.entries import Buffers, room
 from refinery.stats.placing import PARTIAL, StatsFile, replacing
+from refinery.storage.drivers import path_in_driver
 from refinery.storage.run_folder import seal
 
 # As datatrove's DataFolderLike. The second of a pair: options of the URL's fsspec driver, or the file system itself.
@@ -77,12 +78,12 @@ def open_folder(location: Location) -> StatsFolder:
 
 def _of_driver(fs: Any, path: str) -> StatsFolder:
     """The folder of a file system that fsspec has opened; on this machine a LocalFolder."""
-    root = fs._strip_protocol(path)
+    url = str(fs.unstrip_protocol(path))
     if "file" in ([fs.protocol] if isinstance(fs.protocol, str) else fs.protocol):
-        return LocalFolder(Path(root))
+        return LocalFolder(Path(path_in_driver(url)))
     from refinery.stats.remote import RemoteFolder
 
-    return RemoteFolder(str(fs.unstrip_protocol(root)), fs=fs)
+    return RemoteFolder(url, fs=fs)
 
 
 class LocalFolder:

@@ -11,7 +11,7 @@ import numpy as np
 from refinery.errors import DataError, OutputError
 from refinery.stats.entries import Buffers, joined
 from refinery.stats.placing import PARTIAL, StatsFile
-from refinery.storage.drivers import driver_errors, filesystem, of_statistics, said
+from refinery.storage.drivers import driver_errors, filesystem, of_statistics, path_in_driver, said
 from refinery.storage.object_versions import version_field
 from refinery.storage.objects import children_of
 from refinery.storage.retries import repeated, transient
@@ -23,11 +23,7 @@ class RemoteFolder:
     def __init__(self, url: str, options: dict[str, Any] | None = None, fs: Any = None) -> None:
         """options: of a driver to be opened; fs: an open driver."""
         self.url = url.rstrip("/")
-        self.fs, self.root = fs, ""
-        if fs is None:
-            self.fs, self.root = filesystem(self.url, options)
-        else:
-            self.root = str(fs._strip_protocol(self.url))
+        self.fs, self.root = (fs, path_in_driver(self.url)) if fs else filesystem(self.url, options)
 
     def name(self, path: str) -> str:
         """The path as the user writes it."""

@@ -52,7 +52,14 @@ def located(url: str) -> tuple[Any, str]:
     """The driver for a URL, one for all threads, and the path in it. Raises DataError when there is none."""
     scheme, _, rest = url.partition("://")
     fs = _driver(f"{scheme}://{rest.partition('/')[0]}")
-    return fs, str(fs._strip_protocol(url)).rstrip("/")
+    return fs, path_in_driver(url)
+
+
+def path_in_driver(url: str) -> str:
+    """The path of a URL as its driver writes paths, without a last slash."""
+    from fsspec.core import strip_protocol
+
+    return str(strip_protocol(url)).rstrip("/")
 
 
 def forget() -> None:

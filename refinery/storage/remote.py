@@ -154,8 +154,7 @@ class RemoteStore(Store):
 
         Other drivers inherit a method that looks first and writes then: two runs that look at once both write.
         """
-        kind = type(self._fs)
-        method = getattr(kind, "_pipe_file", None) or kind.pipe_file
+        method = inspect.unwrap(self._fs.pipe_file)  # of an asynchronous driver, the coroutine behind it
         return not method.__module__.startswith(_LOOKS_FIRST) and "mode" in inspect.signature(method).parameters
 
     def create(self, name: str, text: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterator
+from functools import partial, wraps
 from typing import Any
 
 import fsspec
@@ -37,7 +38,8 @@ class Flaky(MemoryFileSystem):
 
     def __getattribute__(self, name: str) -> Any:
         if name in ("info", "find", "pipe_file", "put_file", "get_file", "cat_file", "rm", "rm_file"):
-            return lambda *args, **options: Flaky._disturbed(self, name, *args, **options)
+            call = partial(Flaky._disturbed, self, name)
+            return wraps(getattr(MemoryFileSystem, name))(call)  # a driver may be asked which modes it knows
         return super().__getattribute__(name)
 
 

@@ -7,8 +7,7 @@ tables are built. The tables are kept on disk under a name that holds the versio
 from __future__ import annotations
 
 import os
-import re._constants as sre
-import re._parser as parser
+import re
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable
@@ -89,14 +88,13 @@ def _understood() -> bool:
     import ftfy
     from ftfy import chardata, fixes
 
-    escapes = parser.parse(fixes.ANSI_RE.pattern)
-    quotes = [parser.parse(regex.pattern) for regex in (chardata.SINGLE_QUOTE_RE, chardata.DOUBLE_QUOTE_RE)]
+    quotes = [regex.pattern for regex in (chardata.SINGLE_QUOTE_RE, chardata.DOUBLE_QUOTE_RE)]
     return (
         list(ftfy.TextFixerConfig._fields) == STEPS
         and ftfy.TextFixerConfig().unescape_html == "auto"
         and chardata.HTML_ENTITY_RE.pattern == "&#?[0-9A-Za-z]{1,24};"
-        and list(escapes[:2]) == [(sre.LITERAL, 0x1B), (sre.LITERAL, ord("["))]
-        and all(len(quote) == 1 and quote[0][0] in (sre.IN, sre.LITERAL) for quote in quotes)
+        and fixes.ANSI_RE.pattern.startswith("\x1b\\[")
+        and all(re.fullmatch(r"\[[^][\\]+\]", quote) for quote in quotes)
     )
 
 
