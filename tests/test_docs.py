@@ -73,10 +73,16 @@ def prose(page: Path, code: bool = False) -> str:
 
 
 def anchors(page: Path) -> set[str]:
-    """The headings of a page as links name them."""
-    headings = re.findall(r"^#+ (.+)$", prose(page, code=True), re.MULTILINE)
+    """The headings of a page as links name them, and the ids that it sets itself."""
+    text = prose(page, code=True)
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     plain = [re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower()) for heading in headings]
-    return {heading.strip().replace(" ", "-") for heading in plain}
+    return {heading.strip().replace(" ", "-") for heading in plain} | set(re.findall(r'<a id="(\w+)">', text))
+
+
+def test_each_decision_has_one_anchor() -> None:
+    ids = re.findall(r'<a id="d(\d+)">', (ROOT / "docs" / "decisions.md").read_text("utf-8"))
+    assert len(ids) == len(set(ids)) > 150
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
