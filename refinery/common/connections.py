@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from refinery.common.duckdb_facts import settings
+from refinery.common.duckdb_facts.messages import file_out_of_reach
 from refinery.common.in_thread import InThread
 
 if TYPE_CHECKING:
     import duckdb
-
-# Python variables are no tables, no extension is fetched or loaded, secrets of other programs are not read.
-_CLOSED = (
-    "SET python_enable_replacements = false",
-    "SET autoinstall_known_extensions = false",
-    "SET autoload_known_extensions = false",
-    "SET allow_community_extensions = false",
-    "SET allow_persistent_secrets = false",
-    "SET enable_external_file_cache = false",  # files are read once or twice, and the system has their pages anyway
-    "SET TimeZone = 'UTC'",  # the machine's time zone would change how texts become times
-)
-_REFUSED = re.compile(r'Cannot access (?:file|directory) "(.*?)" - file system operations are disabled')
-_NO_TABLE = re.compile(r"Table with name (.*?) does not exist")
 
 _MEMORY = ":memory:"
 _ahead: list[InThread[duckdb.DuckDBPyConnection]] = []  # at most one
@@ -74,7 +62,7 @@ def connect(
     memory: as DuckDB writes it, None for its default. temporary: the folder to spill to.
     """
     con = _opened_ahead(database) or _opened(database)
-    con.execute("SET enable_progress_bar = false").fetchall()
+    con.execute(settings.NO_PROGRESS_BAR).fetchall()
     if threads is not None:
         con.execute(f"SET threads = {int(threads)}").fetchall()
     if memory:
@@ -88,16 +76,16 @@ def connect(
 def confine(con: duckdb.DuckDBPyConnection, folders: Iterable[str | os.PathLike[str]] = ()) -> None:
     """Let a connection reach files below `folders` only. Its spill folder must be set before."""
     reached = sorted({_folder(folder) for folder in folders})
-    for statement in _CLOSED:
+    for statement in settings.CLOSED:
         con.execute(statement).fetchall()
     if reached:
         con.execute("SET allowed_directories = ?", [reached]).fetchall()
-    con.execute("SET enable_external_access = false").fetchall()
+    con.execute(settings.NO_OTHER_FILES).fetchall()
 
 
 def lock(con: duckdb.DuckDBPyConnection) -> None:
     """Lock the connection's settings."""
-    con.execute("SET lock_configuration = true").fetchall()
+    con.execute(settings.LOCKED).fetchall()
 
 
 def spill_folder(temporary: str) -> str:
@@ -118,13 +106,8 @@ def _folder(path: str | os.PathLike[str]) -> str:
 
 def refused(error: Exception, folders: Iterable[str] = ()) -> str | None:
     """Message for SQL that DuckDB kept from a file, or that named an unknown one; None for any other error."""
-    text = str(error).splitlines()[0]
-    found = _REFUSED.search(text)
-    if found is None:
-        table = _NO_TABLE.search(text)
-        if table is None or not any(mark in table[1] for mark in "./\\"):
-            return None
-        found = table
+    if (name := file_out_of_reach(error)) is None:
+        return None
     where = ", ".join(sorted({_folder(folder) for folder in folders}))
     cure = f"SQL of a recipe reads files below {where} only" if where else "SQL reads no files here"
-    return f"{found[1]!r} cannot be read; {cure}"
+    return f"{name!r} cannot be read; {cure}"

@@ -2,29 +2,11 @@
 
 from __future__ import annotations
 
+from refinery.common.duckdb_facts.names import BY_NAME, UNSTABLE, WITH_TIMES
 from refinery.common.lazy import exp
 from refinery.recipe.sql_files import function_name, shown
 
-# Functions that DuckDB calls volatile or consistent within a query only, macros that use them, and aggregates that draw
-# samples (not `error`, which fails for the same rows at every run).
-UNSTABLE = frozenset(
-    """
-    random rand setseed uuid uuidv4 uuidv7 gen_random_uuid now today ago age_now current_date current_time
-    current_timestamp current_localtime current_localtimestamp localtime localtimestamp get_current_time
-    get_current_timestamp transaction_timestamp txid_current pg_conf_load_time pg_postmaster_start_time nextval currval
-    setval current_setting getvariable current_query current_query_id current_connection_id current_transaction_id
-    current_database current_catalog current_schema current_schemas in_search_path stats vector_type write_log sleep_ms
-    pg_sleep reservoir_quantile get_block_size
-    user current_user session_user current_role inet_client_addr inet_client_port inet_server_addr inet_server_port pg_has_role
-    has_any_column_privilege has_column_privilege has_database_privilege has_foreign_data_wrapper_privilege
-    has_function_privilege has_language_privilege has_schema_privilege has_sequence_privilege has_server_privilege
-    has_table_privilege has_tablespace_privilege pg_my_temp_schema pg_is_other_temp_schema
-    """.split()
-)
-# Functions that call an aggregate by name.
-_BY_NAME = frozenset({"list_aggregate", "list_aggr", "array_aggregate", "array_aggr", "aggregate"})
-# Functions that return a file's time of last change beside its content; that time is in no key.
-_WITH_TIMES = frozenset({"read_text", "read_blob"})
+# Columns of WITH_TIMES without the time of a file's last change, which is in no key.
 _TIMELESS = frozenset({"filename", "content", "size"})
 _NO_TIMES = (
     "of a SELECT name filename, content or size and nothing else, for last_modified is a clock; "
@@ -40,9 +22,9 @@ def unstable(expression: exp.Expr) -> str | None:
         if isinstance(node, exp.TableSample):
             return f"{shown(node)} gives another result at every run; ORDER BY hash(...) LIMIT n draws the same rows each time"
         name = function_name(node)
-        if name in _BY_NAME and (reason := _aggregate_by_name(node)):
+        if name in BY_NAME and (reason := _aggregate_by_name(node)):
             return reason
-        if name in _WITH_TIMES and _sees_times(node):
+        if name in WITH_TIMES and _sees_times(node):
             return f"{shown(node)} has another result when a file is touched; let its columns {_NO_TIMES}"
         if name in UNSTABLE or (name == "age" and len(list(node.iter_expressions())) == 1):
             cure = "use hash(_row) % 100 < 10 to sample" if "rand" in name else "write the value itself"

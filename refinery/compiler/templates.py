@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from refinery.common.duckdb_facts.names import KEYWORDS
 from refinery.common.fields import quoted
 from refinery.common.lazy import jinja2
 from refinery.compiler.template_code import code_cache
@@ -84,28 +85,9 @@ def _string(value: str) -> str:
 
 def ident(name: str) -> str:
     """`name` as a SQL identifier, quoted only where it must be."""
-    if re.fullmatch(r"[a-z_][a-z0-9_]*", name) and not _keyword(name):
+    if re.fullmatch(r"[a-z_][a-z0-9_]*", name) and name not in KEYWORDS:
         return name
     return quoted(name)
-
-
-def _keyword(name: str) -> bool:
-    """Return whether DuckDB or sqlglot reads the bare name as something other than a column, such as `current_date`."""
-    return name in {
-        "all", "analyse", "analyze", "and", "any", "array", "as", "asc", "both", "case", "cast", "check", "collate", "column",
-        "constraint", "create", "default", "desc", "describe", "distinct", "do", "else", "end", "except", "false", "fetch",
-        "for", "foreign", "from", "group", "having", "in", "initially", "intersect", "into", "lambda", "lateral", "leading",
-        "limit", "not", "null", "offset", "on", "only", "or", "order", "pivot", "placing", "primary", "qualify", "references",
-        "returning", "select", "show", "some", "summarize", "symmetric", "table", "then", "to", "trailing", "true", "union",
-        "unique", "unpivot", "using", "variadic", "when", "where", "window", "with",
-        "alter", "anti", "asof", "asymmetric", "at", "authorization", "between", "binary", "by", "collation", "concurrently",
-        "cross", "current_catalog", "current_date", "current_time", "current_timestamp", "current_user", "deferrable", "drop",
-        "force", "freeze", "full", "glob", "grant", "if", "ilike", "inner", "insert", "install", "is", "isnull", "join", "key",
-        "left", "like", "localtime", "localtimestamp", "map", "natural", "notnull", "outer", "overlaps", "partitioned_by",
-        "pivot_longer", "pivot_wider", "positional", "regexp", "revoke", "right", "rlike", "rollback", "semi", "session_user",
-        "similar", "tablesample", "uncache", "unpack", "value", "verbose",
-        "xor",
-    }  # fmt: skip
 
 
 def json_path(keys: tuple[str, ...]) -> str:

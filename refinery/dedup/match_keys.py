@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from refinery.common.connections import connect
+from refinery.common.duckdb_facts import settings
 from refinery.compiler.deduplicators import sql_of
 from refinery.compiler.templates import lit
 from refinery.dedup.matchers import MatchColumn
@@ -48,7 +49,7 @@ class MatchKeys:
     ) -> None:
         self.threads = room.threads
         self.con = connect([*map(os.path.dirname, files), *folders], room.threads, room.memory, room.folder)
-        self.run("SET preserve_insertion_order = false")
+        self.run(settings.ANY_ORDER)
         source = f"SELECT * FROM read_parquet({lit(list(files))}, union_by_name = true)"
         if before:
             source = f"{before} UNION ALL BY NAME {source}"

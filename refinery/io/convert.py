@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from refinery.common.connections import connect
+from refinery.common.duckdb_facts import settings
 from refinery.errors import DataError
 from refinery.io.batch import LINE, Batch, as_json
 from refinery.kernels.core.arrow import from_zero, whole
@@ -19,7 +20,7 @@ class Converter:
 
     def __init__(self) -> None:
         self.con = connect(threads=1)
-        self.con.execute("SET arrow_large_buffer_size = true").fetchall()
+        self.con.execute(settings.LARGE_TEXTS).fetchall()
 
     def __enter__(self) -> Converter:
         return self

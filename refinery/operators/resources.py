@@ -18,8 +18,6 @@ RESOURCE_PARAMS: dict[str, Param] = {
 }
 # Data-Juicer's older names.
 RESOURCE_ALIASES = {"cpu_required": "num_cpus", "gpu_required": "num_gpus", "mem_required": "memory"}
-# DuckDB calls a function with at most so many rows.
-VECTOR = 2048
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -10,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from refinery.common.connections import refused
+from refinery.common.duckdb_facts import messages
 from refinery.common.lazy import duckdb
 from refinery.common.paths import printable
 from refinery.compiler.program import Program
@@ -25,8 +25,6 @@ from refinery.workers.worker import Worker
 
 # Seconds for each step alone after the whole statement has timed out: over no rows, one step alone takes that long.
 _ALONE = 2.0
-_NEAR = re.compile(r'^Did you mean "([^"_][^"]*)"\?', re.MULTILINE)
-_NOT_FOUND = re.compile(r'Referenced (?:column|table) ".*" not found')
 # Outside of subqueries names are looked up when a step is compiled, so what DuckDB does not find stands within one.
 _WITHIN = (
     "a subquery has the columns of its own FROM alone: fields of a sample cannot be named within it. "
@@ -168,7 +166,7 @@ def _words(error: Exception, program: Program) -> str:
     """Message for a statement that fails over no rows."""
     if isinstance(error, StatementTimeout):
         return f"{too_long(program.seconds)}, over no rows at all: it has no end, or reads too much for every batch"
-    unnamed = _unnamed(program) if "Invalid unicode" in str(error) else None
+    unnamed = _unnamed(program) if messages.is_unnamed_file(error) else None
     return unnamed or refused(error, program.folders) or _first_line(error)
 
 
@@ -189,13 +187,11 @@ def _run_over_nothing(program: Program, shards: list[Shard]) -> None:
 
 def _first_line(error: Exception) -> str:
     """First line of DuckDB's message, with the name that it proposes; some messages are put in a recipe's words."""
-    text = (
-        str(error).splitlines()[0].strip().removeprefix("Binder Error: ").removeprefix("Catalog Error: ").rstrip(".!")
-    )
-    mixed = re.search(r"Cannot mix values of type (.+) and (VARCHAR|BOOLEAN) in COALESCE", text)
-    if mixed:
-        return f"the expression gives {mixed[1]} where {mixed[2]} is needed; compare or CAST it"
-    if "must appear in the GROUP BY clause" in text:
+    if (mixed := messages.mixed_types(error)) is not None:
+        return f"the expression gives {mixed[0]} where {mixed[1]} is needed; compare or CAST it"
+    if messages.is_ungrouped(error):
         return "an aggregate looks at more than one row; an operator sees one sample at a time"
-    near = _NEAR.search(str(error))
-    return f"{text}; {_WITHIN}" if _NOT_FOUND.match(text) else f"{text}. Did you mean {near[1]!r}?" if near else text
+    text, near = messages.binder_reason(error), messages.proposed_name(error)
+    if messages.is_unknown_name(error):
+        return f"{text}; {_WITHIN}"
+    return f"{text}. Did you mean {near!r}?" if near else text

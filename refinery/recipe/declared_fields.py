@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from refinery.common.connections import connect
+from refinery.common.duckdb_facts.names import TYPES
 from refinery.common.fields import field_name, keys_of
 from refinery.common.lazy import duckdb
 from refinery.errors import suggestion
@@ -13,11 +14,6 @@ from refinery.recipe.tree import Entry, Mapping, Problems, Scalar
 from refinery.recipe.values import take
 
 _TYPE = RecipeKey("fields", "str", "")
-# Types that a message proposes.
-_KNOWN = (
-    "BIGINT", "BLOB", "BOOLEAN", "DATE", "DECIMAL(18, 3)", "DOUBLE", "FLOAT", "HUGEINT", "INTEGER", "JSON", "SMALLINT", "TIME",
-    "TIMESTAMP", "TIMESTAMPTZ", "TINYINT", "UBIGINT", "UHUGEINT", "UINTEGER", "USMALLINT", "UTINYINT", "UUID", "VARCHAR",
-)  # fmt: skip
 _PARAMETERS = re.compile(r"\(.*\)|\[.*\]", re.S)
 
 
@@ -43,12 +39,12 @@ def _wrong(name: str, kind: str) -> tuple[str, str | None] | None:
     """Fault of a declaration, with the cure; None for a sound one."""
     if not all(keys_of(name)):
         return f"fields names the field {name!r}, which has an empty part", None
-    cure = suggestion(_PARAMETERS.sub("", kind).strip().upper(), _KNOWN)
+    cure = suggestion(_PARAMETERS.sub("", kind).strip().upper(), TYPES)
     if kind and is_type(kind):
         return None
     return (
         f"fields.{name}: there is no type {kind!r}",
-        cure or f"Types are {', '.join(_KNOWN[:8])} and others of DuckDB.",
+        cure or f"Types are {', '.join(TYPES[:8])} and others of DuckDB.",
     )
 
 

@@ -8,22 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from refinery.common.duckdb_facts.names import OF_DUCKDB, PURE, READERS
 from refinery.common.lazy import exp
 from refinery.recipe.sql import parse, quoted_columns
 
-# DuckDB's table functions whose first argument names files, and those whose rows depend on their arguments alone. All
-# others are refused: their rows depend on the session, the machine, or a computed statement.
-READERS = frozenset(
-    """
-    glob read_blob read_csv read_csv_auto read_duckdb read_json read_json_auto read_json_objects read_json_objects_auto
-    read_ndjson read_ndjson_auto read_ndjson_objects read_parquet read_single_csv_file read_single_json_file
-    read_single_parquet_file read_text parquet_bloom_probe parquet_file_metadata parquet_full_metadata parquet_kv_metadata
-    parquet_metadata parquet_scan parquet_schema sniff_csv
-    """.split()
-)
-PURE = frozenset({"generate_series", "json_each", "json_tree", "range", "repeat", "repeat_row", "unnest", "explode"})
-# Schemas of DuckDB itself, whose tables describe the session.
-_OF_DUCKDB = {"information_schema", "main", "pg_catalog", "system", "temp", "memory"}
 _WRITE = "write the name itself in single quotes, or a list of such names"
 
 
@@ -70,7 +58,7 @@ def _of_table(table: exp.Table) -> Iterator[str]:
     names = [part.name for part in parts]
     if len(parts) == 1 and _is_common(table, names[0]):
         return
-    if len(parts) > 1 and names[0].lower() in _OF_DUCKDB:
+    if len(parts) > 1 and names[0].lower() in OF_DUCKDB:
         raise ValueError(f"{shown(table)} is a table of DuckDB's session; a subquery can read files only")
     if len(parts) == 1 and not any(mark in names[0] for mark in "./*\\"):
         raise ValueError(f"there is no table {names[0]!r}; a subquery can read files, such as FROM 'list.parquet'")

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.common.connections import connect, file_name
+from refinery.common.duckdb_facts import settings
 from refinery.common.lazy import duckdb
 from refinery.compiler.templates import ident, lit
 from refinery.errors import ConservationError
@@ -38,7 +39,7 @@ _BESIDE = {"ledger", "row_outcomes"}
 
 # Rows of a row group, in which DuckDB writes a table: a full one is compressed and written as soon as it is there, on all
 # threads. DuckDB's 122,880 take a third longer for two million rows, and a run of fewer is written by one thread at the end.
-_GROUP = 15 * 2048
+_GROUP = 15 * settings.VECTOR
 _NAME = "run_tables"  # of the database file in SQL
 
 # Types of columns, of at most eight bytes, whose rows are kept in memory, and most bytes of them.
@@ -57,10 +58,6 @@ class Counts:
     kept: int
     removed: int
     quarantined: int
-
-
-# Storage that every DuckDB since 1.0 reads; files in the storage of 2.0 are opened by no 1.x. A file keeps its storage.
-_STORAGE = "v1.0.0"
 
 
 class Database:
@@ -92,8 +89,8 @@ class Database:
         self._memory = f"{self._threads * _EACH}MB"
         temporary = spill or str(self._aside.parent)
         self.con = connect([self._aside.parent, *folders], self._threads, self._memory, temporary)
-        self.run("SET fsync_mode = 'NONE'")  # nobody reads an unfinished file; `publish` brings it to the disk whole
-        storage = f", STORAGE_VERSION '{_STORAGE}'" if base is None else ""  # a copy keeps that of its base
+        self.run(settings.NO_FSYNC)  # `publish` brings the file to the disk whole
+        storage = f", STORAGE_VERSION '{settings.STORAGE}'" if base is None else ""  # a copy keeps that of its base
         options = f"ROW_GROUP_SIZE {_GROUP}{storage}"
         self.run(f"ATTACH {lit(file_name(self._aside))} AS {_NAME} ({options})")
         self.run(f"USE {_NAME}")
@@ -191,7 +188,7 @@ class Database:
     @contextmanager
     def one_thread(self) -> Iterator[None]:
         """Run statements on one thread."""
-        self.run("SET threads = 1")
+        self.run(settings.ONE_THREAD)
         yield
         self.run(f"SET threads = {self._threads}")
 

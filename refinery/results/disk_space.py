@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import errno
 import os
-import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
+from refinery.common.duckdb_facts import messages
 from refinery.common.lazy import duckdb
 from refinery.errors import DataError, OperatorError, OutputError
 from refinery.io.writers.write import writing
@@ -24,18 +23,17 @@ def explained(place: str, inputs: Collection[str] = ()) -> Iterator[None]:
             raise error.__cause__ from None
         raise
     except RuntimeError as error:
-        if str(error) == "Query interrupted":  # DuckDB's answer to Ctrl-C
+        if messages.is_interrupt(error):
             raise KeyboardInterrupt from None
         raise
     except (MemoryError, duckdb.OutOfMemoryException) as error:
-        reason = (str(error).splitlines() or ["no more can be had"])[0]
+        reason = messages.first_line(error) or "no more can be had"
         raise OperatorError(f"memory ran out: {reason}. Lower np, or raise memory_limit where one is set") from error
     except duckdb.Error as error:
-        reason = str(error).splitlines()[0]
-        if isinstance(error, duckdb.IOException) or "Could not write file" in reason:
+        if isinstance(error, duckdb.IOException) or messages.is_failed_write(error):
             with writing(place):
-                raise _system_error(reason) from error
-        raise OperatorError(reason) from error
+                raise messages.system_error(error) from error
+        raise OperatorError(messages.first_line(error)) from error
 
 
 def explanation(place: str, inputs: Collection[str], error: BaseException) -> BaseException:
@@ -62,11 +60,3 @@ def _reading(inputs: Collection[str]) -> Iterator[None]:
 def _is_below(path: str, place: str) -> bool:
     path, place = os.path.abspath(path), os.path.abspath(place)
     return path == place or path.startswith(os.path.join(place, ""))
-
-
-def _system_error(text: str) -> OSError:
-    """The system's error in a message of DuckDB, which holds its text at the end or its number in JSON."""
-    found = re.search(r'"errno":"(\d+)"', text)
-    reason = os.strerror(int(found[1])) if found else text.rpartition("because of error: ")[2]
-    number = next((code for code in errno.errorcode if reason.startswith(os.strerror(code))), None)
-    return OSError(reason) if number is None else OSError(number, reason)

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from refinery.common.connections import connect
+from refinery.common.duckdb_facts import settings
 from refinery.common.lazy import duckdb
 from refinery.compiler.templates import lit
 from refinery.errors import DataError
@@ -117,7 +118,7 @@ def tables_of(shard: Shard, schema: pa.Schema, columns: JsonColumns | None) -> I
                 yield batch.table.select(schema.names).cast(schema)
         return
     with connect(threads=1) as con:
-        con.execute("SET arrow_large_buffer_size = true").fetchall()
+        con.execute(settings.LARGE_TEXTS).fetchall()
         for batch in read(shard) if schema.names else ():
             if len(batch):
                 yield columns.table(con, batch.table)

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
+from refinery.common.duckdb_facts import settings
 from refinery.common.lazy import duckdb
 from refinery.common.paths import printable
 from refinery.errors import DataError, did_you_mean
@@ -250,7 +251,7 @@ class _Merge:
         if not tables:
             return
         with duckdb.connect() as con:
-            con.execute("SET arrow_large_buffer_size = true").fetchall()
+            con.execute(settings.LARGE_TEXTS).fetchall()
             con.register("placed", pa.concat_tables(tables))
             for leaf, _, pieces in contents(con.sql(placed_entries("placed"))):
                 self._written(leaf, waiting[leaf][0], pieces)

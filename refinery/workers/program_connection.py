@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.common.connections import connect, lock
+from refinery.common.duckdb_facts import settings
 from refinery.common.in_thread import InThread
 from refinery.common.lazy import duckdb
 from refinery.compiler.model import BatchColumn
@@ -24,9 +25,6 @@ from refinery.workers.observer import WorkerObserver
 from refinery.workers.prepared_statements import PreparedStatements
 from refinery.workers.statement_limits import StatementLimit
 from refinery.workers.undeclared_files import Undeclared
-
-# A vector of 2,048 texts may pass 2 GiB, which DuckDB refuses without `arrow_large_buffer_size`.
-_SETTINGS = ("SET arrow_large_buffer_size = true", "SET preserve_insertion_order = true")
 
 
 class Session(NamedTuple):
@@ -54,11 +52,11 @@ class ProgramConnection:
     def _opened(self) -> Session:
         threads, memory_limit, temporary = self._resources
         con = connect(self.program.folders, threads, memory=memory_limit, temporary=temporary)
-        for statement in _SETTINGS:
+        for statement in (settings.LARGE_TEXTS, settings.KEEP_ORDER):
             con.execute(statement).fetchall()
         limit = StatementLimit(con, self.program.seconds, self.program.label)
         contract = register(con, self.program.functions, self._callable, partial(self._around, limit))
-        con.execute("PRAGMA enable_profiling = 'no_output'").fetchall()
+        con.execute(settings.PROFILING).fetchall()
         lock(con)
         return Session(con, limit, contract, PreparedStatements(con))
 

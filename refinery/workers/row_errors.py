@@ -6,13 +6,13 @@ expression that fails for that row is then tried on all other rows at once.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
+from refinery.common.duckdb_facts.messages import row_reason
 from refinery.common.lazy import duckdb
 from refinery.compiler.program import Program, pretty
 from refinery.errors import StatementTimeout
@@ -219,7 +219,4 @@ def _message(error: Exception) -> str:
     """The message on one line, without DuckDB's advice on SQL; for an error in a function, the function's message."""
     if isinstance(error, StatementTimeout):
         return str(error).rpartition(": ")[2]
-    text = re.split(r"\n+(?:LINE \d+:|At:|Candidate)|\s+when casting from source column", str(error))[0]
-    text = text.partition("Python exception occurred while executing the UDF: ")[2] or text
-    text = text.removeprefix("RowTimeout: ")
-    return " ".join(text.split())[:2000]
+    return row_reason(error).removeprefix("RowTimeout: ")[:2000]

@@ -6,6 +6,7 @@ import json
 from collections import defaultdict
 from typing import Any
 
+from refinery.common.duckdb_facts import profile as profiles
 from refinery.compiler.program import Program
 
 
@@ -28,18 +29,17 @@ def by_step(profile: dict[str, Any], steps: dict[str, int], light: frozenset[str
 
     def walk(node: dict[str, Any]) -> set[str]:
         below: set[str] = set()
-        for child in node.get("children") or []:
+        for child in profiles.children(node):
             below |= walk(child)
-        names = (node.get("extra_info") or {}).get("Projections") or []
-        listed = set(names if isinstance(names, list) else [names])
+        listed = profiles.columns(node)
         new = [name for name in listed - below if name in steps]
         heavy = [name for name in new if name not in light] or new
         owners = {steps[name] for name in heavy} or {0}
         for owner in owners:
-            spent[owner] += float(node.get("timing") or 0.0) / len(owners)
+            spent[owner] += profiles.seconds(node) / len(owners)
         return below | listed
 
-    for root in profile.get("operator") or []:
+    for root in profiles.operators(profile):
         walk(root)
     spent[0] += max(0.0, elapsed - sum(spent.values()))
     return spent

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from refinery.common.connections import connect
+from refinery.common.duckdb_facts import settings
 from refinery.common.lazy import pq
 from refinery.dedup.match_keys import SqlLimits
 from refinery.storage.open import open_store
@@ -37,7 +38,7 @@ def limits(place: Place) -> SqlLimits:
 def connected(place: Place, *folders: Path, **tables: pa.Table) -> Iterator[Any]:
     """A connection of one thread with tables by their names, whose results are in any order. folders: that it writes to."""
     with closing(connect(list(map(str, folders)), 1, place[1], place[2])) as con:
-        con.execute("SET preserve_insertion_order = false").fetchall()
+        con.execute(settings.ANY_ORDER).fetchall()
         for name, table in tables.items():
             con.register(name, table)
         yield con

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from refinery.common.connections import file_name
+from refinery.common.duckdb_facts import settings
 from refinery.common.lazy import duckdb
 from refinery.compiler.templates import ident, lit, template
 from refinery.errors import DataError
@@ -110,7 +111,7 @@ def compare(folder_a: Path, folder_b: Path, limit: int = 10) -> Difference:
         a, b = (stack.enter_context(FinishedRun.open(folder)) for folder in (folder_a, folder_b))
         con = stack.enter_context(duckdb.connect())
         limit_memory(con, "\n".join(recipe_of(stored.con) for stored in (a, b)))
-        con.execute("SET threads = 1").fetchall()  # sums of floating-point numbers depend on their order
+        con.execute(settings.ONE_THREAD).fetchall()  # sums of floating-point numbers depend on their order
         for name, stored in (("a", a), ("b", b)):
             reach(con, parts_of(stored.con))
             con.execute(f"ATTACH {lit(file_name(stored.run_dir.database))} AS {name} (READ_ONLY)").fetchall()

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from refinery.common.duckdb_facts import settings
 from refinery.compiler.model import Stat
 from refinery.compiler.templates import ident
 from refinery.inspect.report.axes import Axis, axis_of
@@ -226,7 +227,7 @@ def read_correlations(tables: RunTables, statistics: Sequence[Statistic]) -> Cor
     every = max(1, math.ceil(statistics[0].all / _SAMPLES))
     named = [(ident(left), ident(right)) for left, right in pairs]
     # On one thread: sums of floating-point numbers depend on the order.
-    tables.con.execute("SET threads = 1").fetchall()
+    tables.con.execute(settings.ONE_THREAD).fetchall()
     [row] = tables.query("correlations", pairs=named, columns=[ident(name) for name in numbers], every=every)
     tables.con.execute("RESET threads").fetchall()
     r = [None if value is None or math.isnan(value) else min(1.0, max(-1.0, value)) for value in row.values()]
