@@ -56,22 +56,22 @@ _NOTED: dict[str, str] = {
     "op_list_to_mine": _ANALYSIS,
     "min_common_dep_num_to_combine": _RAY,
     "conflict_resolve_strategy": _RAY,
-    "mapper_fusion": "it is for operators on a GPU",
-    "mapper_fusion_vram_limit": "it is for operators on a GPU",
+    "mapper_fusion": "it is for Data-Juicer's operators on a GPU",
+    "mapper_fusion_vram_limit": "it is for Data-Juicer's operators on a GPU",
     "percentiles": _ANALYSIS,
     "export_original_dataset": _ANALYSIS,
     "save_stats_in_one_file": _ANALYSIS,
     "partition": _RAY,
     "partition_size": _RAY,
     "partition_dir": _RAY,
-    "custom_operator_paths": "Data-Juicer's Python operators are not loaded; `operators:` names folders of refinery's",
+    "custom_operator_paths": "Data-Juicer's Python operators are not loaded; `operators:` names folders with operators",
     "elastic_juicer_adaptive_batching": _RAY,
     "elastic_juicer_profile_seed": _RAY,
     "auto_op_parallelism": _LOCAL,
     "debug": _LOCAL,
 }
 
-_VARS = RecipeKey("vars", "mapping", None, "Default values for `{{ variables }}`.", nullable=True, own=True)
+_VARS = RecipeKey("vars", "mapping", None, "Default values of `{{ variables }}`.", nullable=True, own=True)
 
 _REFUSED = (
     RecipeKey("generated_dataset_config", "any", None, nullable=True, refuses="give a dataset_path"),
@@ -83,7 +83,7 @@ _REFUSED = (
 # Keys that this version ignores; the results are the same without them.
 NOT_YET: dict[str, str] = {
     "keep_hashes_in_res_ds": "match keys are not written beside the samples",
-    "export_aws_credentials": "keys for an export at a URL are those of the environment",
+    "export_aws_credentials": "credentials for an export at a URL are taken from the environment",
 }
 
 

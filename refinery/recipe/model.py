@@ -62,22 +62,26 @@ class InputConfig:
             "type",
             "str",
             "local",
-            "`remote` needs a URL as path; `huggingface` a [dataset of the Hub](#datasets-of-the-hub).",
+            "`remote`: the path is a URL. `huggingface`: the path is a [dataset of the Hub](#datasets-of-the-hub).",
             choices=("local", "remote", "huggingface"),
             nullable=True,
         ),
         RecipeKey("", "str", "", "A file, folder, glob or [URL](#urls). Required."),
-        RecipeKey("name", "str", None, "Of a dataset of the Hub: its configuration.", nullable=True),
-        RecipeKey("split", "str", None, "Of a dataset of the Hub: `train`, `test` or another one.", nullable=True),
-        RecipeKey("data_dir", "str", None, "Of a dataset of the Hub: a folder in it.", nullable=True),
-        RecipeKey("data_files", "strings", (), "Of a dataset of the Hub: files or patterns in it.", nullable=True),
+        RecipeKey("name", "str", None, "Configuration of a dataset of the Hub.", nullable=True),
+        RecipeKey(
+            "split", "str", None, "Split of a dataset of the Hub: `train`, `test` or another one.", nullable=True
+        ),
+        RecipeKey("data_dir", "str", None, "Folder in a dataset of the Hub.", nullable=True),
+        RecipeKey("data_files", "strings", (), "Files or patterns in a dataset of the Hub.", nullable=True),
         default="",
     )
-    weight: float = key("float", 1.0, "Its share of `max_sample_num`.", min=0)
+    weight: float = key("float", 1.0, "Weight of the source when `max_sample_num` is divided.", min=0)
     format: str | None = read_from(
-        RecipeKey("", "str", None, "Format of the files; by default as their contents are.", READABLE, nullable=True),
         RecipeKey(
-            "source", "str", None, "Another name of `format`; beside a URL also `s3` or `huggingface`.", nullable=True
+            "", "str", None, "Format of the files; by default recognised by their contents.", READABLE, nullable=True
+        ),
+        RecipeKey(
+            "source", "str", None, "Another name of `format`; with a URL also `s3` or `huggingface`.", nullable=True
         ),
         default=None,
     )
@@ -144,19 +148,23 @@ class StatSummary:
         "int", 3, "Decimals of the keys of `histogram`; -2 rounds to hundreds.", min=-15, max=15
     )
     top_k: int = key(
-        "int", 100_000, "Of the groups in `top_k_groups` only so many keys are kept, those of the most samples.", min=1
+        "int", 100_000, "Number of keys to keep in each group of `top_k_groups`, those with the most samples.", min=1
     )
     top_k_groups: tuple[str, ...] = key(
-        "strings", ("fqdn", "suffix"), "Groups of which only `top_k` keys are kept, by group or name in `group_by`."
+        "strings",
+        ("fqdn", "suffix"),
+        "Groups of which only `top_k` keys are kept: names of groups, or names in `group_by`.",
     )
     url_key: str = key(
-        "str", "url", "Field with the address of a sample; fields `fqdn` and `suffix` of the sample go before it."
+        "str",
+        "url",
+        "Field with the URL of a sample. If a sample has fields `fqdn` or `suffix`, these are used instead.",
     )
-    tokens_key: str = key("str", "token_count", "Field with the number of tokens, for the `__tokens` of a histogram.")
+    tokens_key: str = key("str", "token_count", "Field with the number of tokens, for `__tokens` of a histogram.")
     export: str | None = key(
         "str", None, "Folder or URL for the files `{group}/{statistic}/{rank}.json`.", nullable=True
     )
-    rank: int = key("int", 0, "Number of this run among those whose files are merged.", min=0, max=99_999)
+    rank: int = key("int", 0, "Number of this run among the runs whose files are merged.", min=0, max=99_999)
     stats: tuple[str, ...] = key("strings", (), "Names of the statistics to sum up; all by default.")
     where: str = field(default="stat_summary", compare=False)
     by: str = field(default="stat_summary", compare=False)
@@ -177,7 +185,7 @@ class Recipe:
             "dataset_path",
             "paths",
             (),
-            "A file, folder, glob or URL, or a list of them; `0.5 a.jsonl 0.5 b.jsonl` weighs them.",
+            "A file, folder, glob or URL, or a list of them; `0.5 a.jsonl 0.5 b.jsonl` gives them weights.",
         ),
         RecipeKey(
             "dataset",
@@ -192,7 +200,12 @@ class Recipe:
         default=(),
     )
     max_sample_num: int | None = key(
-        "int", None, "Maximum number of samples to read, divided by weight.", min=1, nullable=True, below="dataset"
+        "int",
+        None,
+        "Maximum number of samples to read, divided among the inputs by weight.",
+        min=1,
+        nullable=True,
+        below="dataset",
     )
     export_path: str = key(
         "str", "./outputs/hello_world/hello_world.jsonl", "Path or [URL](#urls) of the kept samples."
@@ -200,7 +213,7 @@ class Recipe:
     export_type: str | None = key(
         "str",
         None,
-        "Format; by default from export_path. `none`: tables only.",
+        "Format; by default that of the suffix of export_path. `none`: tables only.",
         choices=EXPORT_TYPES,
         nullable=True,
     )
@@ -216,23 +229,23 @@ class Recipe:
             "",
             "str",
             None,
-            "The run folder; by default the directory of export_path. A URL such as `s3://bucket/run` is possible "
-            "([ray.md](ray.md#storage)).",
+            "The run folder, or a URL such as `s3://bucket/run` ([ray.md](ray.md#storage)); by default the folder of "
+            "export_path.",
             nullable=True,
         ),
         default="./outputs/hello_world",
     )
-    temp_dir: str | None = key("str", None, "Folder for data of DuckDB that does not fit into memory.", nullable=True)
+    temp_dir: str | None = key("str", None, "Folder for DuckDB's data that does not fit into memory.", nullable=True)
     text_keys: tuple[str, ...] = key(
         "strings",
         ("text",),
-        "Field with the text, `meta.body` for a nested one, `'\"te.xt\"'` for one with a dot in its name. Only the first "
+        "Field with the text. `meta.body` is a nested field, `'\"te.xt\"'` a field with a dot in its name. Only the first "
         "of a list is used.",
     )
     suffixes: tuple[str, ...] = key(
-        "strings", (), "Suffixes of the files to read from a directory; else all readable.", nullable=True
+        "strings", (), "Suffixes of the files to read from a folder; by default all readable files.", nullable=True
     )
-    np: int = key("int", 4, "Number of workers, at most one per core.", min=1)
+    np: int = key("int", 4, "Number of workers; at most one per core is used.", min=1)
     executor_type: str = key(
         "str",
         DEFAULT_EXECUTOR,
@@ -241,7 +254,7 @@ class Recipe:
     )
     ray_address: str = key("str", "auto", "The Ray cluster: `auto`, `local`, `host:port` or `ray://host:port`.")
     open_tracer: bool = read_from(
-        RecipeKey("", "bool", False, "Record changed and removed samples; `use_tracer` is the same."),
+        RecipeKey("", "bool", False, "Record examples of changed and removed samples."),
         RecipeKey("use_tracer", "bool", False, "Another name of `open_tracer`.", own=True, alias="open_tracer"),
         default=False,
     )
@@ -256,7 +269,7 @@ class Recipe:
     fusion_strategy: str | None = key(
         "str",
         None,
-        "Run cheap, strict filters first where the same rows are kept: as measured (`probe`) or by class (`greedy`), see "
+        "Run cheap, strict filters first if the same rows are kept: by measurement (`probe`) or by kind (`greedy`), see "
         "[below](#order-of-filters).",
         choices=("probe", "greedy"),
         nullable=True,
@@ -264,18 +277,17 @@ class Recipe:
     adaptive_batch_size: bool = key(
         "bool",
         False,
-        "Batches and shards of a size that fits the samples and the memory: see [below](#sizes-of-batches).",
+        "Fit the sizes of batches and shards to the samples and the memory: see [below](#sizes-of-batches).",
     )
     use_checkpoint: bool = key(
         "bool",
         False,
-        "Reuse valid results, as every run does here: accepted, without effect.",
+        "Accepted, without effect: every run reuses valid results.",
     )
     use_cache: bool = key(
         "bool",
         True,
-        "Keep the results of shards when the run has ended, for the next run in this folder: see "
-        "[checkpoints](checkpoints.md).",
+        "Keep the results of shards after the run, for the next run in this folder: see [checkpoints](checkpoints.md).",
     )
     cache_compress: str | None = key(
         "str", None, "Compression of texts between stages.", choices=("gzip", "zstd", "lz4"), nullable=True
@@ -283,7 +295,7 @@ class Recipe:
     open_monitor: bool = key(
         "bool",
         False,
-        "Measure every worker and the GPUs each second, not only the run as a whole: see [monitoring](monitoring.md).",
+        "Measure each worker and the GPUs every second, beside the run as a whole: see [monitoring](monitoring.md).",
     )
     steps: tuple[Step, ...] = read_from(
         RecipeKey("process", "list", (), "The steps, in order: operators with their parameters. Required."), default=()
@@ -292,7 +304,7 @@ class Recipe:
     memory_limit: int | None = key(
         "size",
         None,
-        "Maximum memory for DuckDB, divided by the workers, for example `4GB`.",
+        "Maximum memory of DuckDB, for example `4GB`, divided among the workers.",
         nullable=True,
         min=1,
         own=True,
@@ -303,7 +315,7 @@ class Recipe:
     workers: str = key(
         "str",
         "auto",
-        "Kind of the workers; `auto`: processes for operators that would keep threads waiting, else threads "
+        "Kind of the workers. `auto`: processes for operators that hold Python's lock, else threads "
         "([workers.md](workers.md)).",
         choices=("auto", "threads", "processes"),
         own=True,
@@ -311,8 +323,8 @@ class Recipe:
     row_timeout: float | None = key(
         "float",
         None,
-        "Seconds for a row in an operator's function; a slower row goes into quarantine. Workers are processes then. SQL "
-        "has the same limit for a batch, by default 2 minutes ([workers.md](workers.md)).",
+        "Seconds that an operator's function may take for a row; a slower row goes to quarantine. The workers are then "
+        "processes. SQL has the same limit for a batch, by default 2 minutes ([workers.md](workers.md)).",
         nullable=True,
         min=0.01,
         own=True,
@@ -320,7 +332,7 @@ class Recipe:
     max_quarantined: int | str | None = key(
         "count_or_share",
         None,
-        "More rows in quarantine, or a larger share of all, end the run with exit code 7.",
+        "Rows, or share of all rows, that may be in quarantine; more end the run with exit code 7.",
         nullable=True,
         min=0,
         own=True,
@@ -328,7 +340,7 @@ class Recipe:
     shard_size: int = key(
         "size",
         128_000_000,
-        "Maximum input bytes of a shard; less where the input is small for the cores of the machine or cluster: see "
+        "Maximum input bytes of a shard. Shards are smaller if otherwise cores would have no work: see "
         "[scale.md](scale.md#shards-and-memory).",
         min=1,
         own=True,
@@ -336,7 +348,7 @@ class Recipe:
     override_num_blocks: int | None = key(
         "int",
         None,
-        "Number of shards, in place of `shard_size`: as near to it as files and their groups of rows allow.",
+        "Number of shards, in place of `shard_size`; approximate, since files and row groups limit the cuts.",
         nullable=True,
         min=1,
     )
@@ -356,8 +368,8 @@ class Recipe:
             "",
             "mapping",
             (),
-            "Types of JSON fields that SQL names, such as `{rating: DOUBLE, meta.id: UBIGINT}`; a value that does not fit "
-            "exactly puts its sample into quarantine: see [below](#types-of-fields).",
+            "Types of JSON fields that SQL names, such as `{rating: DOUBLE, meta.id: UBIGINT}`. A sample with a value that "
+            "does not fit exactly goes to quarantine: see [below](#types-of-fields).",
             nullable=True,
             own=True,
         ),
@@ -366,16 +378,16 @@ class Recipe:
     measure_only: bool = key(
         "bool",
         False,
-        "Filters measure and remove nothing, deduplicators are left out, as `refinery analyze` runs a recipe.",
+        "Measure only: filters remove nothing and deduplicators are left out, as in `refinery analyze`.",
         own=True,
     )
     operators: tuple[str, ...] = key(
-        "strings", (), "Folders with operators of your own: see [extending](extending.md).", nullable=True, own=True
+        "strings", (), "Folders with your own operators: see [extending](extending.md).", nullable=True, own=True
     )
     assets: tuple[str, ...] = key(
         "strings",
         (),
-        "Folders in which models and word lists of steps are looked for first: see [assets](assets.md).",
+        "Folders to search first for models and word lists: see [assets](assets.md).",
         nullable=True,
         own=True,
     )
@@ -384,8 +396,8 @@ class Recipe:
             "",
             "mapping",
             (),
-            "In the recipe of a finished run: the paths of models and word lists that refinery has found, with the names "
-            "that the recipe gives; looked for again where a path is gone.",
+            "Written into the recipe of a finished run: paths of its models and word lists, with the names in the recipe. "
+            "A path that no longer exists is looked for again.",
             nullable=True,
             own=True,
         ),
