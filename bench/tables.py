@@ -33,7 +33,8 @@ import pyarrow.parquet as pq
 from refinery.dedup.barrier import DedupResult
 from refinery.execution.open import open_recipe
 from refinery.io.model import RemovedIn
-from refinery.planning.plan import Plan, prepare
+from refinery.planning.pipeline import prepare
+from refinery.planning.plan import Plan
 from refinery.results import tables, trace
 from refinery.results.database import Database
 from refinery.results.part_tables import PartTables, TableOrder

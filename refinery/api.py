@@ -21,8 +21,8 @@ from refinery.compiler.script.between_stages import ScriptPass
 from refinery.compiler.script.script import ScriptExport, ScriptInput, script
 from refinery.dedup.script_functions import SET_FUNCTIONS
 from refinery.errors import DataError, OperatorError, Problem, RecipeError
+from refinery.execution.needs import ready
 from refinery.execution.open import open_recipe
-from refinery.execution.preflight import ready
 from refinery.execution.run import Progress, execute
 from refinery.io.readers.registry import reader_of
 from refinery.io.schema import common_schema, partitions_beside, texts_anew

@@ -120,20 +120,15 @@ def problems_of(error: RefineryError, where: str = "") -> list[Problem]:
     return found
 
 
-def joined(errors: Sequence[tuple[RefineryError, str]]) -> RefineryError:
-    """Join errors into one with all their problems, ordered by place, of the class with the least exit code.
-
-    errors: each with the place for problems that name none. A single error that needs no place is returned unchanged.
-    """
-    if len(errors) == 1 and (isinstance(errors[0][0], RecipeError) or not errors[0][1]):
-        return errors[0][0]
-    problems = by_place(problem for error, where in errors for problem in problems_of(error, where))
-    least = min((error for error, _ in errors), key=lambda error: error.exit_code)
-    if isinstance(least, RecipeError):
-        return RecipeError(problems)
-    combined = type(least)("\n".join(map(str, problems)))
-    combined.problems = tuple(problems)
-    return combined
+def error_of(problems: Iterable[Problem]) -> RefineryError:
+    """One error with all problems, ordered by place, of the class with the least exit code."""
+    ordered = by_place(problems)
+    kinds = {problem.kind for problem in ordered}
+    if "recipe" in kinds:
+        return RecipeError(ordered)
+    error = (DataError if "data" in kinds else OutputError)("\n".join(map(str, ordered)))
+    error.problems = tuple(ordered)
+    return error
 
 
 def suggestion(name: str, known: Iterable[str]) -> str | None:

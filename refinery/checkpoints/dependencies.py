@@ -11,7 +11,8 @@ from refinery.common.paths import CONTENTS
 from refinery.io.side_files import digests
 from refinery.operators import Library
 from refinery.operators.assets import files_at, pattern_of
-from refinery.planning.plan import CompiledStage, Plan, compile_comparison
+from refinery.planning.compilation import compile_comparison
+from refinery.planning.plan import CompiledStage, Plan
 from refinery.storage.urls import is_url
 
 

@@ -56,7 +56,7 @@ def script(opened: Opened) -> None:
 def check(open_it: Callable[[], Opened], as_json: bool) -> None:
     """`refinery check`. open_it: opens the recipe, or raises its problems."""
     from refinery.cli.render import check as checked
-    from refinery.execution.preflight import ready
+    from refinery.execution.needs import ready
 
     try:
         recipe, library = open_it()
@@ -78,7 +78,7 @@ def explain(opened: Opened, kind: str) -> None:
     """`refinery sql --explain`. kind: steps, plan (with DuckDB's plan) or analyze (measured on a sample)."""
     from refinery.execution.assets import together
     from refinery.execution.capacity import capacity_of
-    from refinery.execution.preflight import ready
+    from refinery.execution.needs import ready
     from refinery.inspect.explain import analyzed, planned
 
     with capacity_of(opened[0]) as capacity:
@@ -93,7 +93,7 @@ def explain(opened: Opened, kind: str) -> None:
 def lineage(opened: Opened, column: str) -> None:
     """`refinery sql --lineage`."""
     from refinery.compiler import lineage as origins
-    from refinery.execution.preflight import ready
+    from refinery.execution.needs import ready
 
     prepared = ready(*opened, probes=False)
     operators = prepared.library.operators

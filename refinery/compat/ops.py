@@ -16,8 +16,6 @@ from typing import Any
 import pyarrow as pa
 
 from refinery.compiler.filter_order import StepColumns, movable
-from refinery.compiler.model import Schema
-from refinery.compiler.stages import cut_at_barriers
 from refinery.compiler.step_columns import needs_of
 from refinery.errors import Problem, RecipeError
 from refinery.execution.open import open_recipe
@@ -25,7 +23,8 @@ from refinery.io.python_data.kinds import in_memory, is_batch, tables_of
 from refinery.io.python_data.spool import Spool
 from refinery.operators import Library
 from refinery.planning.filter_costs import Costs, by_class, ordering
-from refinery.planning.plan import compile_stages, measured_costs, prepare
+from refinery.planning.ordering import measured_costs
+from refinery.planning.pipeline import prepare
 from refinery.planning.sizes import batch_sizes, mean_row
 from refinery.recipe import Recipe
 from refinery.recipe.model import InputConfig, Step
@@ -80,7 +79,7 @@ def probe_small_batch(
         prepared = prepare(recipe, library)
         row = mean_row(prepared.shards)
         stages = [
-            (needs_of(stage.chain, stage.program.steps), measured_costs(prepared, stage, prepared.schema))
+            (needs_of(stage.chain, stage.program.steps), measured_costs(stage, prepared.shards))
             for stage in prepared.stages
         ]
     found = Probe(ops, stages)
@@ -146,10 +145,9 @@ def _first_rows(tables: Iterable[pa.Table]) -> pa.Table:
 
 def _by_class(recipe: Recipe, library: Library) -> list[tuple[Sequence[StepColumns], Costs]]:
     """Columns and costs of the stages' steps, without any data."""
-    stages = cut_at_barriers(recipe.steps, library, recipe.measure_only)
-    planned = compile_stages(recipe, library, stages, Schema(True, unknown=True), None)
+    stages = prepare(recipe, library, reads=False, binds=False).stages
     return [
-        (needs_of(stage.chain, stage.program.steps), by_class(stage.program, stage.chain, library)) for stage in planned
+        (needs_of(stage.chain, stage.program.steps), by_class(stage.program, stage.chain, library)) for stage in stages
     ]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from refinery.common.paths import absolute
 from refinery.errors import Problem, RecipeError
+from refinery.execution.needs import with_the_rest
 from refinery.operators import Library
 from refinery.recipe import Recipe, load
 from refinery.recipe.load import Guard as AnyGuard
@@ -46,8 +47,6 @@ def open_recipe(
     try:
         loaded = load(recipe, changes, variables, library=opener, need_inputs=need_inputs, guard=guard)
     except RecipeError as error:
-        from refinery.execution.preflight import with_the_rest
-
         raise with_the_rest(error, need_inputs) from None
     if operators:  # stored in the recipe, for commands that open the run's recipe later
         folders = (absolute(str(folder)) for folder in operators)

@@ -8,14 +8,14 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
-from refinery.errors import joined
-from refinery.execution.preflight import problems_of_recipe
+from refinery.errors import error_of
+from refinery.execution.needs import check_needs
 from refinery.io.python_data.kinds import is_ray_dataset
 from refinery.io.python_data.spool import Spool, SpooledPart, SpoolNote
 from refinery.operators import Library
+from refinery.planning.pipeline import PlanRequest, walk
 from refinery.recipe import Recipe
 from refinery.recipe.executors import EXECUTORS
-from refinery.recipe.lost import MissingStatistics
 from refinery.recipe.model import InputConfig
 from refinery.results.disk_space import explained
 from refinery.storage.workplace import Workplace
@@ -28,8 +28,9 @@ def spooled(recipe: Recipe, library: Library, dataset: Any) -> Iterator[Recipe]:
     Without `use_cache`, the files are removed in the end. Raises RecipeError or OutputError before the stream is read,
     for problems that do not depend on the samples; DataError for a stream that ends with an error.
     """
-    if found := problems_of_recipe(recipe, library, MissingStatistics(), dataset):
-        raise joined(found)
+    ahead = walk(PlanRequest(recipe, library, reads=False, runs=False))
+    if problems := [*ahead.problems, *check_needs(ahead.value).problems]:
+        raise error_of(problems)
     place = Workplace.of(recipe.work_dir)
     store = place.input()
     note = SpoolNote(place.own(), place.run_dir.spooled.name)

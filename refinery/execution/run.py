@@ -25,7 +25,7 @@ from refinery.execution.capacity import capacity_of
 from refinery.execution.export_sink import ExportSink
 from refinery.execution.exported import RunExport, supersede
 from refinery.execution.job import Extension, Noted, Outcome, Progress, RunJob
-from refinery.execution.preflight import ready
+from refinery.execution.needs import ready
 from refinery.execution.python_input import spooled
 from refinery.execution.resume_hint import ResumeHint
 from refinery.execution.stage_runner import StageRunner
@@ -39,7 +39,7 @@ from refinery.io.unchanged import same_files
 from refinery.monitoring.log import logged
 from refinery.monitoring.watch import RunMonitor, last_of
 from refinery.operators import Library
-from refinery.planning.plan import Plan, prepare
+from refinery.planning.plan import Plan
 from refinery.recipe import Recipe
 from refinery.results import tables, targets
 from refinery.results.alarms import none_readable
@@ -59,7 +59,7 @@ from refinery.storage.store import Store
 from refinery.storage.workplace import Workplace
 from refinery.workers.worker import ShardResult
 
-__all__ = ["Extension", "Outcome", "Plan", "Progress", "execute", "prepare"]
+__all__ = ["Extension", "Outcome", "Plan", "Progress", "execute"]
 
 MakeRunner = Callable[[Plan, Store, Sequence[int]], StageRunner]
 

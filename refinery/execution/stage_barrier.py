@@ -25,7 +25,8 @@ from refinery.execution.result_store import ResultStore
 from refinery.execution.stage_tasks import folder_of, left_of
 from refinery.io.model import Shard
 from refinery.io.readers.registry import reader_of
-from refinery.planning.plan import CompiledStage, Plan, compile_comparison
+from refinery.planning.compilation import compile_comparison
+from refinery.planning.plan import CompiledStage, Plan
 from refinery.results.stage_result import StageResult
 from refinery.storage.store import Store
 

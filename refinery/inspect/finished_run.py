@@ -9,17 +9,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from refinery.common.fields import keys_of
 from refinery.common.lazy import duckdb
-from refinery.compiler.chain import compile_chain
-from refinery.compiler.model import Chain, CompileContext, Schema, Stat
+from refinery.compiler.model import Chain, Schema
 from refinery.compiler.stages import cut_at_barriers
 from refinery.errors import DataError, OperatorError
 from refinery.execution.assets import require_same_side_files
 from refinery.execution.open import open_recipe
 from refinery.operators import Library
+from refinery.planning.compilation import compile_chains
 from refinery.planning.filter_costs import orderings_of
-from refinery.planning.plan import Plan
+from refinery.planning.plan import CompileInputs, CompileSettings, Plan
 from refinery.recipe import Recipe
 from refinery.results.open_tables import open_tables
 from refinery.storage.run_folder import RunDir
@@ -89,14 +88,9 @@ class FinishedRun:
     def compiled(self) -> list[Chain]:
         """Compile the recipe's stages with their conditions, even for a run that only measured; no input is read."""
         recipe = replace(self.recipe, measure_only=False)
-        schema, text_key = Schema(True, _AnyColumn()), keys_of(recipe.text_key)
-        found: list[Chain] = []
-        earlier: list[Stat] = []
-        for stage in cut_at_barriers(recipe.steps, self.library):
-            around = CompileContext(stage.before, stage.after, tuple(earlier), first=stage.first)
-            found.append(compile_chain(stage.steps, self.library, schema, text_key, recipe.op_fusion, around))
-            earlier += found[-1].stats
-        return found
+        settings = CompileSettings.of(recipe, self.library)
+        inputs = CompileInputs(settings, self.library, Schema(True, _AnyColumn()))
+        return compile_chains(cut_at_barriers(recipe.steps, self.library), inputs)
 
     def require_recipe_order(self) -> None:
         """Check that steps ran in the recipe's order. Raises DataError where filters were moved.

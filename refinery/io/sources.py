@@ -36,12 +36,25 @@ def find(
     recipe: str | None = None,
     readers: Iterable[ReaderFile] = (),
 ) -> tuple[list[Source], list[str]]:
-    """The files of paths or URLs, folders (with everything below) and glob patterns, and notes on skipped entries.
+    """The files of the inputs and notes on skipped entries, see `search`. Raises DataError with a line for each wrong one."""
+    sources, notes, wrong = search(inputs, suffixes, recipe, readers)
+    if wrong:
+        raise DataError("\n".join(wrong))
+    return sources, notes
+
+
+def search(
+    inputs: Sequence[Any],
+    suffixes: str | Sequence[str] | None = None,
+    recipe: str | None = None,
+    readers: Iterable[ReaderFile] = (),
+) -> tuple[list[Source], list[str], list[str]]:
+    """The files of paths or URLs, folders (with everything below) and glob patterns, notes on skipped entries, and errors.
 
     inputs: paths, or objects with `path` and `format` (the format of all of it; None: by each file's suffix). Their
     order is kept; folders and patterns give their files sorted by path. suffixes: only take files with one of these.
-    recipe: the file that names the inputs, if these have a `line` in it. readers: of users' formats. Raises DataError when nothing is left, or
-    a named file is missing or cannot be read; the message then has a line for each of these.
+    recipe: the file that names the inputs, if these have a `line` in it. readers: of users' formats. An error is a line on
+    an input that is missing or cannot be read, or on all of them when nothing is left.
     """
     wanted, formats = _normal(suffixes), Formats(readers)
     sources: list[Source] = []
@@ -55,15 +68,18 @@ def find(
         except DataError as error:
             line = getattr(item, "line", 0)
             wrong.append(f"{recipe}:{line}: {error}" if recipe and line else str(error))
-    if wrong:
-        raise DataError("\n".join(wrong))
-    if not sources:
-        if not inputs:
-            raise DataError("no input is named; set dataset_path")
-        asked = f" with suffix {' or '.join(sorted(wanted))}" if wanted else ""
-        reason = f" ({'; '.join(notes)})" if notes else ""
-        raise DataError(f"{', '.join(names)}: no file{asked} to read{reason}. Readable are {formats.supported}")
-    return sources, notes
+    if not sources and not wrong:
+        wrong.append(_nothing_left(names, wanted, notes, formats))
+    return sources, notes, wrong
+
+
+def _nothing_left(names: Sequence[str], wanted: frozenset[str], notes: Sequence[str], formats: Formats) -> str:
+    """The error of inputs without a file that can be read."""
+    if not names:
+        return "no input is named; set dataset_path"
+    asked = f" with suffix {' or '.join(sorted(wanted))}" if wanted else ""
+    reason = f" ({'; '.join(notes)})" if notes else ""
+    return f"{', '.join(names)}: no file{asked} to read{reason}. Readable are {formats.supported}"
 
 
 def carrier(sources: Sequence[Source]) -> str:

@@ -1,11 +1,10 @@
-"""Runs a stage's statement over no rows before a run: if DuckDB refuses it or does not end, a step is wrong."""
+"""Last phase: each stage's statement runs over no rows; if DuckDB refuses it or does not end, a step is wrong."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from refinery.common.connections import refused
@@ -13,13 +12,14 @@ from refinery.common.duckdb_facts import messages
 from refinery.common.lazy import duckdb
 from refinery.common.paths import printable
 from refinery.compiler.program import Program
-from refinery.compiler.stages import Stage
 from refinery.compiler.template_faults import blamed
 from refinery.errors import OperatorError, Problem, RecipeError, StatementTimeout
 from refinery.io.model import Shard
 from refinery.io.side_files import files
-from refinery.operators import Library
-from refinery.recipe.model import StatSummary
+from refinery.planning.compilation import compile_part, compile_rest, sure
+from refinery.planning.phase import Phase
+from refinery.planning.plan import CompiledStage
+from refinery.planning.stored_stages import binds_alike, store_stage
 from refinery.workers.statement_limits import too_long
 from refinery.workers.worker import Worker
 
@@ -30,136 +30,125 @@ _WITHIN = (
     "a subquery has the columns of its own FROM alone: fields of a sample cannot be named within it. "
     "Name them outside, as in id IN (SELECT id FROM 'list.csv')"
 )
-# Places of steps that have run into the limit, with what is wrong, while a recipe is looked at; None: nobody remembers.
-_endless: ContextVar[dict[str, str] | None] = ContextVar("endless", default=None)
 
 
-@contextmanager
-def remembering() -> Iterator[None]:
-    """Remember steps that time out, so that another check of the same recipe does not run them again."""
-    before = _endless.set({} if (known := _endless.get()) is None else known)
-    try:
-        yield
-    finally:
-        _endless.reset(before)
-
-
-def bind(
-    whole: Program,
-    stage: Stage,
-    compiled: Callable[[Sequence[Any]], Program],
-    shards: list[Shard],
-    summary: StatSummary,
-    library: Library,
-) -> None:
-    """Run the statement of a stage over no rows. Raises RecipeError with the problems of all steps.
-
-    compiled: returns the program of some of its steps. If no step is to blame, raises OperatorError.
-    """
-    if whole.copies:
-        return
-    steps = [step for step in (stage.before, *stage.steps, stage.after) if step is not None]
-    _require_ended(steps)
-    try:
-        _run_over_nothing(whole, shards)
-        return
-    except StatementTimeout as error:
-        wrong = _words(error, whole)
-        _blame(_slow(whole, steps, compiled, shards), wrong)
-        raise OperatorError(wrong) from None
-    except duckdb.Error as error:
-        wrong = _words(error, whole)
-    problems = _problems(whole, wrong, steps, compiled, shards, library)
-    problems += _of_keys(whole, compiled, shards, summary) if whole.keys else []
-    raise RecipeError(problems) if problems else OperatorError(wrong)
-
-
-def _of_keys(
-    whole: Program, compiled: Callable[..., Program], shards: list[Shard], summary: StatSummary
-) -> list[Problem]:
-    """Problems that DuckDB finds in the grouping expressions of `stat_summary`."""
-    program = _alone(whole, compiled([], summary), whole.seconds)
-    try:
-        _run_over_nothing(program, shards)
-    except (StatementTimeout, duckdb.Error) as error:
-        return [Problem(summary.by or summary.where, f"stat_summary: {_words(error, program)}")]
-    return []
-
-
-def _problems(
-    whole: Program,
-    wrong: str,
-    steps: Sequence[Any],
-    compiled: Callable[[Sequence[Any]], Program],
-    shards: list[Shard],
-    library: Library,
-) -> list[Problem]:
-    """Problems that DuckDB has with each step; steps after one that times out are not tried.
-
-    wrong: what it says of the whole statement, which is not run again where a step is all of it.
-    """
-    good: list[Any] = []
+def bind_stages(stages: Sequence[CompiledStage], shards: Sequence[Shard]) -> Phase[None]:
+    """Bind every stage to the samples, and store those that bind. Raises OperatorError if no step is to blame."""
     problems: list[Problem] = []
-    for step in steps:
-        program = whole
+    for planned in stages:
+        if not (planned.stored and binds_alike(planned.program)):
+            problems += _problems_of(planned, shards)
+    return Phase(None, tuple(problems))
+
+
+def _problems_of(planned: CompiledStage, shards: Sequence[Shard]) -> Sequence[Problem]:
+    """Problems that DuckDB has with a stage, and with what is left of it without the parts that have some."""
+    try:
+        _Binding(planned, shards).require()
+    except RecipeError as error:
+        rest = compile_rest(planned.stage, planned.inputs, {problem.where for problem in error.problems})
+        problems = [*sure(error.problems, planned.inputs.schema), *rest.problems]
+        return problems if rest.value is None else [*problems, *_problems_of(rest.value, shards)]
+    if planned.key and not planned.stored:
+        store_stage(planned.key, planned.program, planned.chain, planned.inputs.library)
+    return ()
+
+
+class _Binding:
+    """Statement of a stage over no rows of the shards."""
+
+    def __init__(self, planned: CompiledStage, shards: Sequence[Shard]) -> None:
+        stage = planned.stage
+        self._program, self._library = planned.program, planned.inputs.library
+        self._summary = planned.inputs.settings.summary
+        self._part = partial(compile_part, planned)
+        self._steps = [step for step in (stage.before, *stage.steps, stage.after) if step is not None]
+        self._shards = shards
+
+    def require(self) -> None:
+        """Raise RecipeError with the problems of all steps, or OperatorError if no step is to blame."""
+        program = self._program
+        if program.copies:
+            return
         try:
-            program = _alone(whole, compiled([*good, step]), whole.seconds)
-            if (program.pass_sql, program.match_keys) == (whole.pass_sql, whole.match_keys):
-                problems.append(_problem(step, wrong, library))
-                continue
-            _run_over_nothing(program, shards)
-            good.append(step)
+            self._run(program)
+            return
         except StatementTimeout as error:
-            return [*problems, _endless_step(step, _words(error, whole))]
+            wrong = _words(error, program)
+            if (step := self._slow_step()) is not None:
+                raise RecipeError([_endless(step, wrong)]) from None
+            raise OperatorError(wrong) from None
         except duckdb.Error as error:
-            problems.append(_problem(step, _words(error, program), library))
-        except RecipeError:
-            continue  # the step names a statistic of a wrong step
-    return problems
+            wrong = _words(error, program)
+        problems = self._problems(wrong)
+        problems += self._problems_of_keys() if program.keys else []
+        raise RecipeError(problems) if problems else OperatorError(wrong)
 
-
-def _problem(step: Any, wrong: str, library: Library) -> Problem:
-    operator = library.operators[step.name]
-    return Problem(step.where, f"{step.name}: {blamed(operator.path, operator.sql, wrong)}")
-
-
-def _slow(
-    whole: Program, steps: Sequence[Any], compiled: Callable[[Sequence[Any]], Program], shards: list[Shard]
-) -> Any | None:
-    """The first step that takes long alone; its time limit is shorter than that of the whole statement."""
-    if len(steps) == 1:
-        return steps[0]
-    for step in steps:
+    def _problems_of_keys(self) -> list[Problem]:
+        """Problems that DuckDB finds in the grouping expressions of `stat_summary`."""
+        program = self._alone(self._part([], self._summary), self._program.seconds)
         try:
-            _run_over_nothing(_alone(whole, compiled([step]), min(_ALONE, whole.seconds)), shards)
-        except StatementTimeout:
-            return step
-        except (duckdb.Error, RecipeError):
-            continue  # the step needs an earlier step, which the whole statement has
-    return None
+            self._run(program)
+        except (StatementTimeout, duckdb.Error) as error:
+            where = self._summary.by or self._summary.where
+            return [Problem(where, f"stat_summary: {_words(error, program)}")]
+        return []
+
+    def _problems(self, wrong: str) -> list[Problem]:
+        """Problems that DuckDB has with each step; steps after one that times out are not tried.
+
+        wrong: what it says of the whole statement, which is not run again where a step is all of it.
+        """
+        good: list[Any] = []
+        problems: list[Problem] = []
+        whole = self._program
+        for step in self._steps:
+            program = whole
+            try:
+                program = self._alone(self._part([*good, step]), whole.seconds)
+                if (program.pass_sql, program.match_keys) == (whole.pass_sql, whole.match_keys):
+                    problems.append(self._problem(step, wrong))
+                    continue
+                self._run(program)
+                good.append(step)
+            except StatementTimeout as error:
+                return [*problems, _endless(step, _words(error, whole))]
+            except duckdb.Error as error:
+                problems.append(self._problem(step, _words(error, program)))
+            except RecipeError:
+                continue  # the step names a statistic of a wrong step
+        return problems
+
+    def _problem(self, step: Any, wrong: str) -> Problem:
+        operator = self._library.operators[step.name]
+        return Problem(step.where, f"{step.name}: {blamed(operator.path, operator.sql, wrong)}")
+
+    def _slow_step(self) -> Any | None:
+        """The first step that takes long alone; its time limit is shorter than that of the whole statement."""
+        if len(self._steps) == 1:
+            return self._steps[0]
+        for step in self._steps:
+            try:
+                self._run(self._alone(self._part([step]), min(_ALONE, self._program.seconds)))
+            except StatementTimeout:
+                return step
+            except (duckdb.Error, RecipeError):
+                continue  # the step needs an earlier step, which the whole statement has
+        return None
+
+    def _alone(self, program: Program, seconds: float) -> Program:
+        return replace(program, folders=self._program.folders, seconds=seconds)
+
+    def _run(self, program: Program) -> None:
+        worker = Worker(program)
+        try:
+            worker.bind(self._shards)
+        finally:
+            worker.close()
 
 
-def _alone(whole: Program, program: Program, seconds: float) -> Program:
-    return replace(program, folders=whole.folders, seconds=seconds)
-
-
-def _blame(step: Any | None, wrong: str) -> None:
-    if step is not None:
-        raise RecipeError([_endless_step(step, wrong)])
-
-
-def _endless_step(step: Any, wrong: str) -> Problem:
-    what, known = f"{step.name}: {wrong}", _endless.get()
-    if known is not None:
-        known[step.where] = what
-    return Problem(step.where, what)
-
-
-def _require_ended(steps: Sequence[Any]) -> None:
-    """Raise RecipeError for steps that have timed out before."""
-    known = _endless.get() or {}
-    if wrong := [Problem(step.where, known[step.where]) for step in steps if step.where in known]:
-        raise RecipeError(wrong)
+def _endless(step: Any, wrong: str) -> Problem:
+    return Problem(step.where, f"{step.name}: {wrong}")
 
 
 def _words(error: Exception, program: Program) -> str:
@@ -175,14 +164,6 @@ def _unnamed(program: Program) -> str | None:
     paths = (path for name in sorted(program.files) for path in files(name))
     path = next((path for path in paths if printable(path) != path), None)
     return path and f"{printable(path)}: the name is not UTF-8, so SQL cannot read it. Rename it"
-
-
-def _run_over_nothing(program: Program, shards: list[Shard]) -> None:
-    worker = Worker(program)
-    try:
-        worker.bind(shards)
-    finally:
-        worker.close()
 
 
 def _first_line(error: Exception) -> str:

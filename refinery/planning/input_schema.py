@@ -1,4 +1,4 @@
-"""Schema of the input's columns, found before a run.
+"""Fourth phase: the schema of the input's columns.
 
 Types of JSON fields are those of all their values in all of the input, so the fields that SQL names are looked at in
 every sample.
@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AnySet
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -32,6 +33,9 @@ from refinery.io.readers.read import read
 from refinery.kernels.core.cache import cache_root
 from refinery.operators import Library
 from refinery.operators.versions import versions
+from refinery.planning.phase import Phase, attempt
+from refinery.planning.samples import Samples
+from refinery.planning.shard_cut import worker_count
 from refinery.planning.sql_names import names_in_sql
 from refinery.recipe import Recipe
 from refinery.recipe.executors import EXECUTORS
@@ -43,6 +47,8 @@ _MOST = 500
 WHOLE, PART = 2 << 30, 256 << 20
 # Bytes of an input from which on a cluster looks at it: a task costs more than a few seconds of this process.
 FAR = 1 << 30
+# Schema of samples that cannot be read: any name may be that of a field.
+ANY_FIELDS = Schema(True, unknown=True)
 
 
 def part_of(shards: Sequence[Shard]) -> list[Shard]:
@@ -50,6 +56,34 @@ def part_of(shards: Sequence[Shard]) -> list[Shard]:
     size = sum(shard.size for shard in shards)
     step = max(1, size // PART) if size > WHOLE else 1
     return list(shards[::step])
+
+
+def find_schema(recipe: Recipe, library: Library, samples: Samples, complete: bool, place: str) -> Phase[Schema]:
+    """The schema of the samples. complete: of all of them, not of a part of a large input."""
+    if not samples.known:
+        return Phase(ANY_FIELDS)
+    seen = samples.shards if complete else part_of(samples.shards)
+    look = partial(input_schema, recipe, library, samples.lines, seen, worker_count(recipe.np))
+    phase = attempt(look, ANY_FIELDS, place)
+    schema = phase.value
+    if samples.assumed and schema.columns:
+        schema = replace(schema, columns={**samples.assumed, **schema.columns})
+    notes = [*_undeclared(recipe, samples.lines), *_of_part(schema, len(seen), len(samples.shards))]
+    return replace(phase, value=schema, notes=tuple(notes))
+
+
+def _undeclared(recipe: Recipe, lines: bool) -> list[str]:
+    """A line on declared types that say nothing: columns of tables have their own."""
+    if lines or not recipe.fields:
+        return []
+    return [f"{recipe.place_of('fields')}: fields has no effect on columns of tables, which have types of their own"]
+
+
+def _of_part(schema: Schema, seen: int, shards: int) -> list[str]:
+    """A line on types of fields that a run may find to be others."""
+    if seen == shards or not any(schema.columns.values()):
+        return []
+    return [f"types of fields are those in {seen} of {shards} shards: a run looks at all values, and may find others"]
 
 
 def input_schema(recipe: Recipe, library: Library, lines: bool, shards: Sequence[Shard], workers: int) -> Schema:

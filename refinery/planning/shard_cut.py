@@ -1,18 +1,20 @@
-"""Size of shards: by the input, and by the cores of this machine or of the cluster."""
+"""Second phase: the input cut to shards, whose size follows the input and the cores of this machine or of the cluster."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from refinery.errors import RefineryError
 from refinery.io.model import Shard, Source
-from refinery.io.sources import cut
+from refinery.io.sources import carrier, cut
 from refinery.io.splitting import expanded, weight
+from refinery.planning.phase import Phase, attempt
 from refinery.planning.sizes import mean_row, shard_bytes
 from refinery.recipe import Recipe
 from refinery.storage.shard_plan import remembered
 from refinery.storage.workplace import Workplace
+from refinery.workers.machine import cores
 
 # On this machine: shards for each worker, and least bytes of a shard. Several for each, so that the last ones end together.
 _EACH, _LEAST = 12, 4 << 20
@@ -60,6 +62,40 @@ class ShardCut:
             return []
         reason = "shards end where files and their groups of rows end, and no shard is empty"
         return [f"override_num_blocks: {self.asked} shards are asked for, there are {shards}: {reason}"]
+
+
+@dataclass(frozen=True)
+class CutInput:
+    """The shards of an input and their size. lines: samples are carried as JSON lines."""
+
+    shards: list[Shard]
+    size: ShardCut
+    lines: bool = True
+
+
+def worker_count(np: int) -> int:
+    """Workers of this machine for the recipe's `np`."""
+    return max(1, min(np, cores()))
+
+
+def cut_input(
+    recipe: Recipe, sources: Sequence[Source], shard_size: int | None, capacity: Capacity | None, place: str
+) -> Phase[CutInput]:
+    """The shards of the sources. shard_size: of an earlier run, or None. place: of the inputs."""
+    nothing = CutInput([], ShardCut(recipe.shard_size, "no input is read"))
+    if not sources:
+        return Phase(nothing)
+    workers = worker_count(recipe.np)
+
+    def make() -> CutInput:
+        if shard_size:
+            size = ShardCut(shard_size, "as the run has cut it")
+        else:
+            size = shard_cut(recipe, sources, workers, capacity)
+        return CutInput(cut(sources, size.size, workers), size, carrier(sources) == "lines")
+
+    phase = attempt(make, nothing, place)
+    return replace(phase, notes=tuple(phase.value.size.difference(len(phase.value.shards))))
 
 
 def shard_cut(recipe: Recipe, sources: Sequence[Source], workers: int, capacity: Capacity | None) -> ShardCut:

@@ -22,7 +22,8 @@ from refinery.compiler.stages import cut_at_barriers
 from refinery.io.content_digest import how_cut
 from refinery.io.model import Part, Shard, Source
 from refinery.operators import Library
-from refinery.planning.plan import CompiledStage, around_of
+from refinery.planning.compilation import context_of
+from refinery.planning.plan import CompiledStage, CompileInputs, CompileSettings
 from refinery.recipe import Recipe, loads
 from refinery.workers.tasks import ShardResult, Task
 from tests.conftest import ROOT
@@ -50,8 +51,9 @@ def recipe_of(text: str = RECIPE) -> Recipe:
 def compiled(recipe: Recipe) -> CompiledStage:
     """The first stage of a recipe."""
     stage = cut_at_barriers(recipe.steps, LIBRARY)[0]
-    program, chain = build(stage.running, LIBRARY, SCHEMA, ("text",), around=around_of(stage, recipe, ()))
-    return CompiledStage(stage, program, chain)
+    inputs = CompileInputs(CompileSettings.of(recipe, LIBRARY), LIBRARY, SCHEMA)
+    program, chain = build(stage.running, LIBRARY, SCHEMA, ("text",), around=context_of(stage, inputs))
+    return CompiledStage(stage, inputs, program, chain)
 
 
 PLANNED = compiled(recipe_of())

@@ -11,7 +11,7 @@ import pytest
 
 from refinery.cli.main import cli
 from refinery.cli.options import RecipeCommand
-from refinery.execution import preflight
+from refinery.execution import needs
 from tests.cli.conftest import Call
 
 ALL_WRONG = """\
@@ -120,7 +120,7 @@ def test_what_is_not_the_recipe_itself(
 
 
 def test_ray_without_its_package(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(preflight, "find_spec", lambda name: None)
+    monkeypatch.setattr(needs, "find_spec", lambda name: None)
     for command in ("check", "run"):
         done = call(command, "recipe.yaml", "--executor_type", "ray", "--dataset_path", "nothing.jsonl")
         assert done.code == 2 and "pip install 'ray[" in done.err and "nothing.jsonl" in done.err

@@ -14,7 +14,8 @@ from refinery.compiler.program import build
 from refinery.dedup.matchers.bands import bands_and_rows
 from refinery.execution.open import open_recipe
 from refinery.inspect.explain import analyzed, planned
-from refinery.planning.plan import Plan, prepare
+from refinery.planning.pipeline import prepare
+from refinery.planning.plan import Plan
 
 STEPS: list[Any] = [
     {"clean_links_mapper": {}},

@@ -19,7 +19,7 @@ from refinery.inspect.refilter.refilter import refilter
 from refinery.inspect.why.query import RowHistories
 from refinery.operators import Library
 from refinery.operators.resources import StageResources, StepResources, of_steps, resources_of
-from refinery.planning.plan import prepare
+from refinery.planning.pipeline import prepare
 from refinery.recipe import load, loads
 from refinery.recipe.dump import dump
 from refinery.workers.machine import gpus

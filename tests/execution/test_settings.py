@@ -15,7 +15,7 @@ import refinery
 from refinery.api import Run
 from refinery.errors import DataError
 from refinery.io.mixture import choose
-from refinery.planning import plan
+from refinery.planning import shard_cut
 from refinery.workers.worker import Worker
 from tests.runs import content, exported, refine, rows, settings, texts, write_lines
 from tests.sampling import sampled
@@ -206,7 +206,7 @@ def test_workers_share_the_memory_limit_and_the_folder_for_what_does_not_fit(
         return run(self, *args)
 
     monkeypatch.setattr(Worker, "run", asking)
-    monkeypatch.setattr(plan, "cores", lambda: 2)
+    monkeypatch.setattr(shard_cut, "cores", lambda: 2)
     keys = {"memory_limit": "1GB", "temp_dir": tmp_path / "spill", "np": 7, "shard_size": 40}
     assert len(exported(refine(tmp_path, texts(["long enough"] * 5), STEPS, **keys))) == 5
     assert seen == {("476.8 MiB", str(tmp_path / "spill" / "refinery-spill")), (1,)}  # half of 1 GB each

@@ -10,8 +10,8 @@ import pytest
 
 import refinery
 from refinery.errors import DataError, RecipeError
+from refinery.execution.needs import ready
 from refinery.execution.open import open_recipe
-from refinery.execution.preflight import ready
 
 
 @pytest.fixture(autouse=True)

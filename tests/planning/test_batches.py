@@ -12,7 +12,7 @@ from rich.console import Console
 import refinery
 from refinery.execution.open import open_recipe
 from refinery.inspect.explain import planned
-from refinery.planning.plan import prepare
+from refinery.planning.pipeline import prepare
 from refinery.planning.sizes import ROWS
 
 PROCESS: list[Any] = [

@@ -17,7 +17,7 @@ from refinery.errors import DataError, RecipeError
 from refinery.io import first_samples
 from refinery.io.sources import cut, find
 from refinery.operators import Library
-from refinery.planning.plan import prepare
+from refinery.planning.pipeline import prepare
 from refinery.recipe import load
 from tests.runs import settings, write_lines
 from tests.sampling import sampled

@@ -21,8 +21,9 @@ from refinery.inspect.finished_run import FinishedRun
 from refinery.inspect.refilter.refilter import refilter
 from refinery.inspect.tune import tune
 from refinery.inspect.why.query import RowHistories
-from refinery.planning import plan as preparing
+from refinery.planning import ordering
 from refinery.planning.filter_costs import Costs
+from refinery.planning.pipeline import prepare
 from tests.examples import share_of
 from tests.runs import content, exported, operator_folder, refine, rows, settings, write_lines
 
@@ -52,7 +53,7 @@ def costing(monkeypatch: pytest.MonkeyPatch, spent: Sequence[float]) -> None:
         costs.spent.update(enumerate(spent, 1))
         return costs
 
-    monkeypatch.setattr(preparing, "measured", measured)
+    monkeypatch.setattr(ordering, "measured", measured)
 
 
 def orders(run: Run) -> list[list[int]]:
@@ -62,7 +63,7 @@ def orders(run: Run) -> list[list[int]]:
 
 def planned(folder: Path, **keys: Any) -> list[list[int]]:
     """The orders that a run would take; which it takes is in its plan."""
-    prepared = preparing.prepare(*open_recipe(settings(folder, STEPS, **keys)))
+    prepared = prepare(*open_recipe(settings(folder, STEPS, **keys)))
     return [list(stage.steps) for stage in prepared.orderings]
 
 

@@ -12,7 +12,8 @@ from refinery.execution.open import open_recipe
 from refinery.inspect.explain import planned
 from refinery.io.model import Source
 from refinery.io.sources import cut
-from refinery.planning.plan import Plan, prepare
+from refinery.planning.pipeline import prepare
+from refinery.planning.plan import Plan
 from refinery.planning.shard_cut import Capacity, shard_cut
 from tests.runs import exported, rows, settings, texts, write_lines
 

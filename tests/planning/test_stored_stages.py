@@ -17,9 +17,12 @@ from refinery.compiler.model import Chain, Schema, Stat
 from refinery.compiler.stages import cut_at_barriers
 from refinery.errors import RecipeError
 from refinery.operators import Library, versions
-from refinery.planning import plan, stored_stages
-from refinery.planning.plan import CompiledStage, Plan, compile_stages, prepare
+from refinery.planning import stored_stages
+from refinery.planning.compilation import compile_stages, context_of
+from refinery.planning.pipeline import prepare
+from refinery.planning.plan import CompiledStage, CompileInputs, CompileSettings, Plan
 from refinery.recipe import Recipe, loads
+from refinery.workers.worker import Worker
 from tests.runs import operator_folder, refine, rows, settings, texts, write_lines
 
 STEPS: list[Any] = [
@@ -109,7 +112,7 @@ def key_of(recipe: str, schema: Schema = SCHEMA, *more: Any) -> str | None:
     library = Library()
     loaded = loads(recipe, library=library)
     stage = cut_at_barriers(loaded.steps, library)[0]
-    around = plan.around_of(stage, loaded, more)
+    around = context_of(stage, CompileInputs(CompileSettings.of(loaded, library), library, schema, more))
     return stored_stages.stage_key(stage.steps, library, stage, around, schema, ("text",), loaded.op_fusion, False)
 
 
@@ -178,8 +181,10 @@ def test_a_process_whose_sources_have_changed_stores_nothing(
 
 def test_python_functions_and_tables_are_bound_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bound: list[str] = []
-    bind = plan.bind
-    monkeypatch.setattr(plan, "bind", lambda program, *more: (bound.append(program.label), bind(program, *more)))
+    bind = Worker.bind
+    monkeypatch.setattr(
+        Worker, "bind", lambda worker, shards: (bound.append(worker.program.label), bind(worker, shards))
+    )
     for steps in ([{"words_num_filter": {}}], ["clean_html_mapper"]):
         for _ in range(2):
             prepared(tmp_path, steps)
@@ -213,5 +218,6 @@ def test_the_folder_keeps_the_latest_stages(tmp_path: Path, cache: Path, monkeyp
 def test_no_stage_without_binding_is_stored(tmp_path: Path, cache: Path) -> None:
     recipe: Recipe = loads(RECIPE, library=(library := Library()))
     stages = cut_at_barriers(recipe.steps, library)
-    [found] = compile_stages(recipe, library, stages, Schema(True), None)
+    inputs = CompileInputs(CompileSettings.of(recipe, library), library, Schema(True))
+    [found] = compile_stages(stages, inputs).value
     assert found.key and not cache.exists() and replace(found, stored=True).stored

@@ -14,7 +14,7 @@ import pytest
 import refinery
 from refinery.api import Run
 from refinery.execution.open import open_recipe
-from refinery.planning.plan import prepare
+from refinery.planning.pipeline import prepare
 from tests.conftest import ROOT
 from tests.runs import content, exported, lines_of, refine, rows, settings, texts, write_lines
 from tests.sampling import named

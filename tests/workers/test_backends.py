@@ -14,7 +14,7 @@ import pytest
 
 from refinery import errors
 from refinery.operators import Library
-from refinery.planning.plan import prepare
+from refinery.planning.pipeline import prepare
 from refinery.recipe import load
 from refinery.workers import backends as crews
 from refinery.workers.backends import BackendChoice

@@ -20,7 +20,7 @@ from hypothesis.extra import numpy as arrays
 from refinery.compiler.model import CompileContext
 from refinery.io.model import Part, Shard, Source
 from refinery.operators import Function, Library, shipped
-from refinery.planning.plan import prepare
+from refinery.planning.pipeline import prepare
 from refinery.recipe import Recipe
 from refinery.workers import serialization
 from refinery.workers.worker import ShardResult, Task

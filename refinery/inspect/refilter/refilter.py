@@ -12,13 +12,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from refinery.common.fields import keys_of
 from refinery.common.lazy import duckdb
-from refinery.compiler.chain import compile_chain
-from refinery.compiler.model import Stat
 from refinery.compiler.stages import cut_at_barriers
 from refinery.errors import DataError, OutputError, Problem, RecipeError
 from refinery.execution.local_backend import LocalBackend
+from refinery.execution.needs import require
 from refinery.execution.open import open_recipe
 from refinery.execution.result_store import NoResultStore
 from refinery.execution.run import Outcome, Progress, execute_prepared
@@ -30,13 +28,15 @@ from refinery.inspect.refilter.stored_facts import ShardPosition
 from refinery.inspect.refilter.stored_run_facts import StoredRunFacts
 from refinery.io.model import handed_over
 from refinery.io.writers.registry import NOTHING
+from refinery.planning.compilation import compile_chains
 from refinery.planning.input_schema import input_schema
-from refinery.planning.plan import Plan, around_of, prepare
+from refinery.planning.phase import Phase
+from refinery.planning.pipeline import prepare, require_bound
+from refinery.planning.plan import CompileInputs, CompileSettings, Plan
 from refinery.recipe import Recipe
 from refinery.recipe.override import Override, overrides_of, parse_set
 from refinery.recipe.step_items import begin_of
 from refinery.results.delivery import not_as_left
-from refinery.results.output_checks import keep_inputs, require_own, require_place
 from refinery.storage.store import Store
 from refinery.storage.urls import is_stdout
 
@@ -91,10 +91,8 @@ def refilter(
         prepared = prepare(recipe, stored.library, shard_size=size, binds=False)
         places, change = _places(stored, prepared), compare(_ran(stored, prepared), prepared.stages)
         if change.unknown is not None or not _binds(stored, change):
-            prepared = prepare(recipe, stored.library, shard_size=size)
-        keep_inputs(recipe, prepared.sources)
-        require_place(recipe)
-        require_own(prepared, overwrite)
+            require_bound(prepared)
+        require(Phase(prepared), overwrite=overwrite)
         facts = StoredRunFacts(prepared, stored, change, places)
         outcome = execute_prepared(prepared, progress, None, partial(_runner, facts), clock, overwrite)
         again = facts.rows_again()
@@ -226,15 +224,9 @@ def _ran(stored: FinishedRun, prepared: Plan) -> list[StoredChain]:
         raise DataError(
             "the operators, or files that they read, have changed since the run, so its stored results cannot be used; run it again"
         )
-    text_key = keys_of(old.text_key)
     schema = input_schema(old, library, prepared.lines, prepared.shards, prepared.workers)
-    found: list[StoredChain] = []
-    earlier: list[Stat] = []
-    for stage in stages:
-        around = around_of(stage, old, earlier)
-        found.append(StoredChain(stage, compile_chain(stage.running, library, schema, text_key, old.op_fusion, around)))
-        earlier += found[-1].chain.stats
-    return found
+    chains = compile_chains(stages, CompileInputs(CompileSettings.of(old, library), library, schema))
+    return [StoredChain(stage, chain) for stage, chain in zip(stages, chains, strict=True)]
 
 
 def _binds(stored: FinishedRun, change: RecipeChange) -> bool:

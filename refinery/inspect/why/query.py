@@ -20,7 +20,8 @@ from refinery.inspect.why.row_replay import RowInStage, RowReplay
 from refinery.io.model import handed_over
 from refinery.planning.filter_costs import orderings_of
 from refinery.planning.input_schema import input_schema
-from refinery.planning.plan import Plan, prepare
+from refinery.planning.pipeline import prepare
+from refinery.planning.plan import Plan
 from refinery.planning.sizes import BATCH
 from refinery.recipe.model import StatSummary
 from refinery.results.open_tables import open_tables

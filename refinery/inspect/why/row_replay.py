@@ -25,7 +25,8 @@ from refinery.io.writers.write import PartWriter
 from refinery.kernels.core.arrow import ints
 from refinery.kernels.core.jit import load_ahead
 from refinery.kernels.core.kernel_calls import Caller
-from refinery.planning.plan import CompiledStage, Plan, compile_stage
+from refinery.planning.compilation import compile_stage
+from refinery.planning.plan import CompiledStage, Plan
 from refinery.planning.sizes import BATCH
 from refinery.recipe.model import StatSummary
 from refinery.workers.new_values import new_values
@@ -167,16 +168,14 @@ class RowReplay:
 
     def _before(self, planned: CompiledStage, step: int) -> Program:
         """The steps of a stage before `step`."""
-        prepared, stage = self.prepared, planned.stage
+        stage = planned.stage
         numbers = [*([stage.before.index] if stage.before is not None else []), *stage.numbers()]
         ran = numbers[: numbers.index(step)] if step in numbers else numbers
         steps = tuple(known for known in stage.running if known.index in ran)
         before, after = (known if known and known.index in ran else None for known in (stage.before, stage.after))
-        earlier = [s for p in prepared.stages if p.stage.number < stage.number for s in p.program.stats]
         cut = replace(stage, steps=steps, order=(), before=before, after=after)
-        text_key = planned.program.text_key
-        recipe = replace(prepared.recipe, stat_summary=StatSummary())
-        return compile_stage(cut, recipe, prepared.library, prepared.schema, text_key, earlier, False).program
+        settings = replace(planned.inputs.settings, summary=StatSummary())
+        return compile_stage(cut, replace(planned.inputs, settings=settings)).program
 
     def _units(self, planned: CompiledStage, place: RowPosition, folder: Path) -> list[str]:
         """Write the units that a deduplicator before a stage takes out of the row; return the file, if any."""

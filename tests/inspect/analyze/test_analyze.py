@@ -20,7 +20,7 @@ from refinery.execution.open import open_recipe
 from refinery.inspect.analyze.analyze import Analysis, analyze
 from refinery.inspect.analyze.request import AnalysisRequest, default_operators, from_command_line, operators_of
 from refinery.operators import Library
-from refinery.planning.plan import prepare
+from refinery.planning.pipeline import prepare
 from tests.commands import Call, caller, outcome_of
 from tests.results.test_tables import documented
 from tests.runs import refine, settings, texts, write_lines

@@ -1,0 +1,143 @@
+"""Walks a recipe through the phases of its plan, before any data is processed.
+
+The phases: discover the inputs, cut them, check the samples, find their schema, compile the stages, bind them. Each gives
+its value for what is sound and the problems of the rest, so that all problems of a recipe are known at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from refinery.compiler.filter_order import FilterOrder
+from refinery.compiler.stages import cut_at_barriers
+from refinery.errors import error_of
+from refinery.io.unchanged import stamps
+from refinery.kernels.core.jit import expect
+from refinery.operators import Library
+from refinery.planning.binding import bind_stages
+from refinery.planning.compilation import compile_stages
+from refinery.planning.discovery import discover
+from refinery.planning.input_schema import ANY_FIELDS, find_schema
+from refinery.planning.kernel_callers import certain_callers, kernel_callers
+from refinery.planning.ordering import reorder
+from refinery.planning.phase import Findings, Phase
+from refinery.planning.plan import CompileInputs, CompileSettings, Plan
+from refinery.planning.samples import UNKNOWN, Samples, check_samples, draw
+from refinery.planning.shard_cut import Capacity, CutInput, cut_input, worker_count
+from refinery.planning.sizes import batch_sizes, mean_row
+from refinery.recipe import Recipe
+from refinery.recipe.lost import MissingStatistics
+
+
+@dataclass(frozen=True)
+class PlanRequest:
+    """A recipe to plan.
+
+    dataset: an Arrow table or a frame in place of files. reads: False if the samples are not there yet. lost: statistics
+    of steps that were left out of the recipe because of errors. orderings: of the stages of an earlier run that is
+    explained or continued; by default those that the recipe's `fusion_strategy` finds. shard_size: of that run. binds: False if it is known
+    that DuckDB binds the statements. looks: False if it is known that the samples have the fields. capacity: of the
+    cluster that the run is for. runs: False for a command that runs nothing: it sees the types of fields in a part of a
+    large input.
+    """
+
+    recipe: Recipe
+    library: Library
+    dataset: Any = None
+    reads: bool = True
+    lost: MissingStatistics = field(default_factory=MissingStatistics)
+    shard_size: int | None = None
+    orderings: Sequence[FilterOrder] | None = None
+    binds: bool = True
+    looks: bool = True
+    capacity: Capacity | None = None
+    runs: bool = True
+
+
+def prepare(recipe: Recipe, library: Library, dataset: Any = None, **options: Any) -> Plan:
+    """Plan a recipe. options: of `PlanRequest`. Raises one error with all problems.
+
+    That is RecipeError if the recipe has one, else DataError.
+    """
+    phase = walk(PlanRequest(recipe, library, dataset, **options))
+    if phase.problems:
+        raise error_of(phase.problems)
+    return phase.value
+
+
+def walk(request: PlanRequest) -> Phase[Plan]:
+    """The plan of what is sound in a recipe, the problems of the rest, and notes.
+
+    What reads much of the input is left out where there are problems. Raises OperatorError if DuckDB refuses a statement
+    and no step is to blame.
+    """
+    recipe, library, findings = request.recipe, request.library, Findings()
+    expect(partial(kernel_callers, recipe, library), partial(certain_callers, recipe, library))
+    place = recipe.places.get("dataset_path", "") if request.dataset is None else ""
+    readers = library.readers.values()
+    sources = findings.take(discover(recipe, readers, request.dataset, place)) if request.reads else []
+    as_found = stamps(sources)
+    cut = findings.take(cut_input(recipe, sources, request.shard_size, request.capacity, place))
+    samples = _samples(request, cut, place, findings)
+    complete = request.runs and not findings.problems
+    schema = findings.take(find_schema(recipe, library, samples, complete, place))
+    bound = [] if schema is ANY_FIELDS else samples.bound
+    schema = replace(schema, lost=request.lost)
+    stages = cut_at_barriers(recipe.steps, library, recipe.measure_only)
+    inputs = CompileInputs(CompileSettings.of(recipe, library), library, schema)
+    compiled = findings.take(compile_stages(stages, inputs))
+    if request.binds and bound is not None:
+        findings.take(bind_stages(compiled, bound))
+    notes = [*findings.notes, *_left_out(recipe, library)]
+    workers, capacity = worker_count(recipe.np), request.capacity
+    plan = Plan(
+        recipe, library, compiled, sources, samples.shards, workers, cut.size, schema, capacity, notes, stamps=as_found
+    )
+    if not findings.problems:
+        _finish(plan, request.orderings)
+    return Phase(plan, tuple(findings.problems), tuple(plan.notes))
+
+
+def require_bound(plan: Plan) -> None:
+    """Bind the stages of a plan that was made with `binds=False`. Raises one error with all problems."""
+    findings, place = Findings(), plan.recipe.places.get("dataset_path", "")
+    cut = CutInput(plan.shards, plan.cut, plan.lines)
+    samples = findings.take(check_samples(plan.recipe, plan.library, cut, place))
+    findings.take(bind_stages(plan.stages, samples.bound or []))
+    plan.notes += findings.notes
+    if findings.problems:
+        raise error_of(findings.problems)
+
+
+def _samples(request: PlanRequest, cut: CutInput, place: str, findings: Findings) -> Samples:
+    """The samples that a run takes; all of them where there are problems, as drawing reads the whole input."""
+    recipe = request.recipe
+    if not cut.shards and (findings.problems or not request.reads):
+        return UNKNOWN
+    if not (request.binds and request.looks):
+        samples = Samples(cut.shards, cut.shards, cut.lines)
+    else:
+        samples = findings.take(check_samples(recipe, request.library, cut, place))
+    if request.dataset is not None or findings.problems:
+        return samples
+    return findings.take(draw(recipe, samples, worker_count(recipe.np), place))
+
+
+def _finish(plan: Plan, orderings: Sequence[FilterOrder] | None) -> None:
+    """Choose sizes of batches and the order of filters, which are measured."""
+    recipe = plan.recipe
+    if recipe.adaptive_batch_size:
+        chains = [planned.chain for planned in plan.stages]
+        plan.sizes = batch_sizes(mean_row(plan.shards), chains, recipe.memory_limit, plan.workers)
+    if recipe.reorders or orderings:
+        reorder(plan, orderings)
+
+
+def _left_out(recipe: Recipe, library: Library) -> list[str]:
+    """A line for each deduplicator that `measure_only` leaves out."""
+    steps = recipe.steps if recipe.measure_only else ()
+    left = [step for step in steps if library.operators[step.name].kind == "deduplicator"]
+    return [f"step {step.index}: {step.name} is left out, because measure_only is on" for step in left]

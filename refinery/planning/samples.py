@@ -1,0 +1,75 @@
+"""Third phase: the samples that a run takes; their fields are held against those that the recipe names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import pyarrow as pa
+
+from refinery.errors import by_place
+from refinery.io.mixture import sample
+from refinery.io.model import Shard, Source
+from refinery.io.readers.read import read
+from refinery.io.sources import cut
+from refinery.operators import Library
+from refinery.planning.field_check import missing_fields, text_fields
+from refinery.planning.phase import Phase, attempt
+from refinery.planning.shard_cut import CutInput
+from refinery.recipe import Recipe
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Samples of the input.
+
+    bound: shards that statements are bound to; None if there are none like those that the recipe needs. lines: samples are
+    carried as JSON lines. assumed: columns that the shards lack, with their types. known: False if no sample could be read,
+    so that any field may be there.
+    """
+
+    shards: list[Shard]
+    bound: list[Shard] | None
+    lines: bool = True
+    assumed: Mapping[str, str] = field(default_factory=dict)
+    known: bool = True
+
+
+UNKNOWN = Samples([], [], known=False)
+
+
+def check_samples(recipe: Recipe, library: Library, cut_input: CutInput, place: str) -> Phase[Samples]:
+    """The samples of the cut input, with problems of fields that they lack."""
+    shards, lines = cut_input.shards, cut_input.lines
+    fields = attempt(partial(missing_fields, recipe, library, shards), None, place)
+    if fields.value is None:
+        return Phase(UNKNOWN, fields.problems)
+    problems, notes = fields.value
+    if not problems or lines:
+        return Phase(Samples(shards, shards, lines), tuple(by_place(problems)), tuple(notes))
+    texts = {keys[0]: "VARCHAR" for keys in text_fields(recipe)}
+    stand_in = attempt(partial(_stand_in, recipe, shards), None, place)
+    samples = Samples(shards, stand_in.value, lines, texts)
+    return Phase(samples, (*by_place(problems), *stand_in.problems), tuple(notes))
+
+
+def draw(recipe: Recipe, samples: Samples, workers: int, place: str) -> Phase[Samples]:
+    """The samples that `max_sample_num` and the weights select; all without these settings."""
+    weights = [source.weight for source in recipe.inputs]
+    drawn = attempt(partial(sample, samples.shards, weights, recipe.max_sample_num, workers), None, place)
+    if drawn.value is None:
+        return Phase(samples, drawn.problems)
+    shards, notes = drawn.value
+    return Phase(replace(samples, shards=shards, bound=shards), (), tuple(notes))
+
+
+def _stand_in(recipe: Recipe, shards: Sequence[Shard]) -> list[Shard] | None:
+    """One sample of nulls like those of a table, whose text fields are text, as they should be; None for nested ones."""
+    fields = text_fields(recipe)
+    batch = next((batch for shard in shards for batch in read(shard, 1 << 16)), None)
+    if batch is None or any(len(keys) > 1 for keys in fields):
+        return None
+    columns = {name: batch.table.schema.field(name).type for name in batch.table.column_names}
+    columns |= {name: pa.string() for (name,) in fields}
+    return cut([Source.of_table(pa.table({name: pa.nulls(1, kind) for name, kind in columns.items()}))])
