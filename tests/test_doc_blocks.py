@@ -107,6 +107,7 @@ DATABASES = {
     "deduplication": "outputs/web_dedup",
     "monitoring": "outputs/web_sample",
     "statistics": "outputs/by_group",
+    "tables": "outputs/web_sample",
 }
 
 
