@@ -200,9 +200,6 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.part:
-        from refinery.common.process_memory import keep_memory
-
-        keep_memory()  # as in a run
         PARTS[given.part][1](given.corpus, given.folder, given.np)
         return
     with tempfile.TemporaryDirectory(prefix="limits-") as name:

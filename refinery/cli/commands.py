@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -195,7 +194,6 @@ def why(work_dir: Path, row: int | None, where: str | None, as_json: bool) -> No
     """`refinery why`."""
     from refinery.cli.render.why import history_text
     from refinery.common import process_end
-    from refinery.common.in_thread import InThread
     from refinery.inspect.why.query import RowHistories
     from refinery.results.delivery import not_as_left
 
@@ -203,10 +201,9 @@ def why(work_dir: Path, row: int | None, where: str | None, as_json: bool) -> No
     try:
         for note in not_as_left(histories.manifest):
             click.echo(f"note: {note}", err=True)
-        first, *others = [row] if row is not None else histories.find(where or "")
-        found = InThread(partial(histories.of, first))  # most of the time in DuckDB and kernels
-        out = None if as_json else console.console()  # imports rich
-        for history in chain([found.result()], map(histories.of, others)):
+        chosen = [row] if row is not None else histories.find(where or "")
+        out = None if as_json else console.console()
+        for history in map(histories.of, chosen):
             if out is None:
                 click.echo(history.json())
             else:

@@ -22,13 +22,10 @@ def end_well(command: click.Command) -> None:
     """Run a command line; a failure ends it with one message and its exit code, without a traceback."""
     from refinery.cli.interrupts import watch_interrupts
     from refinery.common.paths import shorter
-    from refinery.common.process_memory import defer_collection, keep_memory
     from refinery.common.redaction import hide
     from refinery.errors import RefineryError
     from refinery.workers import process_guard
 
-    defer_collection()
-    keep_memory()
     for name, value in _ENVIRONMENT.items():
         os.environ.setdefault(name, value)
     process_guard.ending(_give_up)

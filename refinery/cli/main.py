@@ -192,7 +192,6 @@ def why(row: int | None, work_dir: str, where: str | None, as_json: bool) -> Non
     """Show the way of one sample through every step of a run: by its _row, or by --where."""
     from refinery.cli import commands
 
-    _open_database()
     if (row is None) == (where is None):
         raise click.UsageError("give a row number or --where, one of them")
     commands.why(Path(work_dir), row, where, as_json)
@@ -359,19 +358,10 @@ def completion(shell: str) -> None:
 
 
 def _begin_run() -> None:
-    """Begin what takes as long as the imports of a run, and goes on beside them."""
+    """Begin to compile kernels on a new computer, beside the imports of a run."""
     from refinery.kernels.core.compiling import begin_on_new_computer
 
     begin_on_new_computer()
-    _open_database()
-
-
-def _open_database() -> None:
-    """Begin to open DuckDB, when the process's environment is as it will stay; see `open_ahead`."""
-    from refinery import kernels  # noqa: F401  sets a variable that numba reads
-    from refinery.common.connections import open_ahead
-
-    open_ahead()
 
 
 def _opened(options: dict[str, Any]) -> Any:

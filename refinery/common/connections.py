@@ -4,35 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from functools import partial
-from typing import TYPE_CHECKING
 
 from refinery.common.duckdb_facts import settings
 from refinery.common.duckdb_facts.messages import file_out_of_reach
-from refinery.common.in_thread import InThread
-
-if TYPE_CHECKING:
-    import duckdb
-
-_MEMORY = ":memory:"
-_ahead: list[InThread[duckdb.DuckDBPyConnection]] = []  # at most one
-
-
-def open_ahead() -> None:
-    """Open the database in memory of the next `connect` in a thread, while the caller imports what it needs.
-
-    It takes 20 ms of a processor, most of them without Python's lock. DuckDB reads the process's environment: a variable
-    that the caller sets meanwhile can end the process with a segmentation fault.
-    """
-    if not _ahead:
-        _ahead.append(InThread(partial(_opened, _MEMORY)))
-
-
-def _opened_ahead(database: str) -> duckdb.DuckDBPyConnection | None:
-    try:
-        return _ahead.pop().result() if database == _MEMORY else None
-    except IndexError:
-        return None
+from refinery.common.lazy import duckdb
 
 
 def file_name(database: str | os.PathLike[str]) -> str:
@@ -44,24 +19,18 @@ def file_name(database: str | os.PathLike[str]) -> str:
     return os.path.join(os.path.realpath(folder), name)
 
 
-def _opened(database: str) -> duckdb.DuckDBPyConnection:
-    import duckdb
-
-    return duckdb.connect(database)
-
-
 def connect(
     folders: Iterable[str | os.PathLike[str]] = (),
     threads: int | None = None,
     memory: str | None = None,
     temporary: str | None = None,
-    database: str = _MEMORY,
+    database: str = ":memory:",
 ) -> duckdb.DuckDBPyConnection:
     """Open a connection that reaches files below `folders` and `temporary` only; its settings can still be changed.
 
     memory: as DuckDB writes it, None for its default. temporary: the folder to spill to.
     """
-    con = _opened_ahead(database) or _opened(database)
+    con = duckdb.connect(database)
     con.execute(settings.NO_PROGRESS_BAR).fetchall()
     if threads is not None:
         con.execute(f"SET threads = {int(threads)}").fetchall()

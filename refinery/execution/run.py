@@ -13,9 +13,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from refinery.checkpoints.dependencies import with_digests
 from refinery.checkpoints.results import Checkpoints, clear, forget
-from refinery.common.process_memory import give_back
 from refinery.dedup import index
 from refinery.errors import ConservationError
 from refinery.execution import index_run
@@ -256,7 +257,7 @@ def _statements(prepared: Plan, done: list[StageResult], maker: TableMaker) -> l
     samples = sum(result.rows for result in done[0].results)
     made = tables.statements(prepared.stages, [stage.local_findings() for stage in done], cells, samples)
     if samples > tables.MANY // 2:
-        give_back()
+        pa.default_memory_pool().release_unused()  # for DuckDB
     return made
 
 

@@ -9,7 +9,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from refinery.common.process_memory import start_collection
 from refinery.execution.backend import Backend
 from refinery.execution.export_sink import ExportSink, NoExport
 from refinery.execution.job import Noted
@@ -71,7 +70,6 @@ class StageRunner:
         self._pools = ExitStack()
 
     def __enter__(self) -> StageRunner:
-        start_collection()
         self.backend.open()
         self._pools.enter_context(relayed())
         return self

@@ -46,7 +46,8 @@ class PreparedStatements:
 
     def run(self, sql: str, relation: pa.Table) -> tuple[pa.Table, str]:
         """Run SQL over a relation of samples; returns its rows, and DuckDB's profile as JSON."""
-        name, samples = self.plan(sql, relation.schema), self.columns(relation.schema)
+        samples = self.columns(relation.schema)
+        name = self._names.get(sql) or self._prepare(sql, relation.schema)
         samples.table = relation
         try:
             self._con.execute(f"EXECUTE {name}")
@@ -56,11 +57,6 @@ class PreparedStatements:
             return reader.read_all(), profile
         finally:
             samples.table = None
-
-    def plan(self, sql: str, schema: pa.Schema) -> str:
-        """Plan SQL over relations with these columns, unless it is planned; returns the statement's name."""
-        self.columns(schema)
-        return self._names.get(sql) or self._prepare(sql, schema)
 
     def columns(self, schema: pa.Schema) -> _Samples:
         """Give `batch` these columns, and no rows; statements over other columns are forgotten."""

@@ -25,7 +25,6 @@ from typing import Any, NoReturn
 import numpy as np
 
 from refinery.common.lazy import duckdb
-from refinery.common.process_memory import keep_memory
 from refinery.compiler.program import Program
 from refinery.errors import RefineryError
 from refinery.io.model import Shard, Source
@@ -113,7 +112,6 @@ def main() -> None:
     control = socket.socket(fileno=os.dup(0))
     _apart_from_terminal()
     _mortal(int(sys.argv[1]))
-    keep_memory()
     if "lines" in sys.argv:
         _warm()
     gc.freeze()

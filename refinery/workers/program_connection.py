@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -12,7 +11,6 @@ import pyarrow as pa
 
 from refinery.common.connections import connect, lock
 from refinery.common.duckdb_facts import settings
-from refinery.common.in_thread import InThread
 from refinery.common.lazy import duckdb
 from refinery.compiler.model import BatchColumn
 from refinery.compiler.program import Program
@@ -44,7 +42,6 @@ class ProgramConnection:
     ) -> None:
         self.program, self._observer = program, observer
         self._profile, self._stopped = "{}", False
-        self._planning: InThread[None] | None = None
         self.undeclared = Undeclared(program.beside)
         self._resources = threads, memory_limit, temporary
         self._session = None if program.copies else self._opened()
@@ -84,29 +81,9 @@ class ProgramConnection:
         self._observer.ended()
         return done
 
-    def plan_ahead(self, sql: str, batch: Batch) -> None:
-        """Plan SQL over relations with the columns of a batch in a thread, for which the next statement waits.
-
-        A batch without rows may have other types than the next one; SQL that is wrong for them is planned again.
-        """
-        statements, schema = self.session.statements, self.relation(batch, 0).schema
-
-        def plan() -> None:
-            with suppress(duckdb.Error):
-                statements.plan(sql, schema)
-
-        self._planning = InThread(plan)
-
-    def _wait(self) -> None:
-        """Wait for a statement that is being planned: a connection is used by one thread at a time."""
-        if self._planning is not None:
-            self._planning.result()
-            self._planning = None
-
     def over(self, sql: str, relation: pa.Table) -> pa.Table:
         """Run SQL over a relation of samples."""
         session = self.session
-        self._wait()
         if self._stopped:
             raise duckdb.InterruptException("stopped")
         with session.contract.kept(), session.limit.kept():
@@ -162,7 +139,6 @@ class ProgramConnection:
 
     def close(self) -> None:
         """Close the connection."""
-        self._wait()
         if self._session is not None:
             self._session.con.close()
 

@@ -228,10 +228,6 @@ class Worker:
         for _, part, done in self.replay_all([(shard, rows, task)]):
             yield part, done
 
-    def plan_replay(self) -> None:
-        """Plan the statement of `replay` in a thread, while the caller reads the rows."""
-        self.connection.plan_ahead(self.program.replay_sql, self.connection.no_samples())
-
     def replay_all(self, places: Iterable[tuple[Shard, Sequence[int], Task]]) -> Iterator[tuple[int, Batch, pa.Table]]:
         """Recompute chosen rows of several shards in few statements; each part with the position of its shard."""
         parts = (part for at, place in enumerate(places) for part in self._chosen(at, *place))

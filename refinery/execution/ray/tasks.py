@@ -18,7 +18,6 @@ from typing import Any
 import pyarrow as pa
 
 from refinery.common.lazy import duckdb
-from refinery.common.process_memory import keep_memory
 from refinery.errors import RefineryError
 from refinery.execution.ray.environment import check_once, standing_in
 from refinery.execution.ray.input_files import FileFacts, check_files
@@ -122,7 +121,6 @@ def _worker(around: Around, program: str, limits: Limits) -> Worker:
         if _kept is not None:
             _kept[1].close()
         else:
-            keep_memory()
             expendable()
         _kept = None
         forget_users()

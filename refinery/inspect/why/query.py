@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from refinery.common.in_thread import InThread
 from refinery.compiler.program import build
 from refinery.errors import DataError
 from refinery.execution.assets import require_same_side_files
@@ -92,9 +90,8 @@ class RowHistories:
         self.manifest = json.loads(self.run_dir.manifest.read_text(encoding="utf-8"))
         if handed_over(self.manifest["inputs"]):
             raise DataError(f"{work_dir}: the run's samples were passed in from Python, so rows cannot be recomputed")
-        tables = InThread(partial(open_tables, self.run_dir.database))  # while the recipe is compiled
         self.prepared = self._prepare()
-        self.con = tables.result()
+        self.con = open_tables(self.run_dir.database)
         self.places = dict(self.con.execute("SELECT step, recipe_line FROM steps").fetchall())
         self.replay = RowReplay(self.prepared, self.con)
         self.evidence = DuplicateEvidence(self.replay)

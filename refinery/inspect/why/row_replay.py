@@ -93,8 +93,7 @@ class RowReplay:
     def _worker(self, program: Program) -> Worker:
         if id(program) not in self._workers:
             load_ahead(Caller(function.path, function.call) for function in program.functions)
-            self._workers[id(program)] = worker = Worker(program)
-            worker.plan_replay()
+            self._workers[id(program)] = Worker(program)
         return self._workers[id(program)]
 
     def place(self, row: int) -> RowPosition:
