@@ -1,4 +1,7 @@
-"""Libraries that are imported at their first use, because commands that need them little would wait for them."""
+"""Libraries that are imported at their first use, because commands that need them little would wait for them.
+
+Figure: importing them takes 0.4 s of processor time; `refinery --help` takes 0.1 s without them.
+"""
 
 from __future__ import annotations
 

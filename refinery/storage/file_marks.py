@@ -1,4 +1,8 @@
-"""Marks of files that runs have written, as an attribute of the file: runs and tracers in all folders know them."""
+"""Marks of files that runs have written, as an attribute of the file: runs and tracers in all folders know them.
+
+This is no matter of speed: it lets a run in another folder replace an export that nobody has changed since, without
+`--overwrite`. Where the file system has no attributes, a run knows the files of its own folder alone.
+"""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from refinery.errors import OutputError
 from refinery.io.batch import LINE, Batch
-from refinery.io.writers import parquet_footer, shared_file
+from refinery.io.writers import shared_file
 from refinery.io.writers.shared_file import SharedFile, share
 from refinery.io.writers.write import PartWriter
 from tests.examples import share_of
@@ -196,22 +196,6 @@ def test_shards_with_other_types_are_written_anew(tmp_path: Path) -> None:
     assert written.rows == 4
     assert pq.read_table(target)["score"].to_pylist() == [None, None, 1.5, 2.5]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["aside", "out.parquet"]
-
-
-@pytest.mark.parametrize("options", [{}, {"write_page_index": True}, {"version": "1.0", "use_dictionary": False}])
-def test_a_footer_is_read_and_written_as_it_is(tmp_path: Path, options: dict) -> None:
-    path = tmp_path / "one.parquet"
-    pq.write_table(COLUMNS.replace_schema_metadata({"k": "v" * 300}), path, row_group_size=4, **options)
-    file = path.read_bytes()
-    body, footer = parquet_footer.split(memoryview(file))
-    assert file[:4] + bytes(body) + bytes(footer) == file
-    assert parquet_footer.join([(4, bytes(footer))]) == bytes(footer)
-    both = parquet_footer.join([(4, bytes(footer)), (4 + len(body), bytes(footer))])
-    assert both is not None
-    twice = tmp_path / "two.parquet"
-    twice.write_bytes(parquet_footer.MAGIC + bytes(body) * 2 + both)
-    once = pq.read_table(path)
-    assert pq.read_table(twice).equals(pa.concat_tables([once, once]))
 
 
 LINES = st.lists(
