@@ -11,7 +11,7 @@ Whole commands in turns, of bench/c4_like.yaml and bench/minhash.yaml, over the 
     parts          the export is put together from a part of each shard (.json), instead of written by all shards at once
 
 Kept samples must be equal. The commands' switches are those of the product, or functions of it that are replaced here; no option
-switches streaming off. Match keys are joined by tasks of a cluster (refinery.execution.ray.joins), run one after another, from
+switches streaming off. Match keys are joined by tasks of a cluster (refinery.dedup.tasks.joins), run one after another, from
 files that are not on this machine's disk: each task fetches the column of its band, or whole rows.
 """
 
@@ -148,7 +148,7 @@ def least(runs: Sequence[Run]) -> tuple[float, float, int]:
 @contextmanager
 def rows_whole() -> Iterator[None]:
     """Have tasks that divide match keys fetch whole rows."""
-    from refinery.execution.ray import joins
+    from refinery.dedup.tasks import joins
 
     by_column = joins._columns
 
@@ -207,9 +207,10 @@ def _joined(names: Sequence[str], folder: Path, bounds: str, change: Any) -> tup
     import pyarrow.parquet as pq
 
     from bench.clusters import BANDS
-    from refinery.execution.ray import joins
+    from refinery.dedup.tasks import joins
+    from refinery.workers.executor import TaskPlace
 
-    bands, place = [f"band_{band}" for band in range(BANDS)], (str(folder), None, str(folder))
+    bands, place = [f"band_{band}" for band in range(BANDS)], TaskPlace(str(folder), None, str(folder))
     with (change or nullcontext)():
         began = time.process_time()
         joins.divide(place, ["_row"], bands, 1, names, "divided.parts")

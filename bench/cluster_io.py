@@ -80,9 +80,10 @@ def _of_barrier(costs: Costs, rows: float, workers: int, shards: int) -> tuple[f
         "reply": stars * (stars + partitions),
         "spread": partitions * stars,
         "settle": partitions * partitions,
+        "remove": partitions * partitions,
         "in_order": 2 * partitions * partitions,
     }
-    files = divides + joins + 3 * partitions + 2 * costs.rounds * stars + stars + partitions + 5 * partitions
+    files = divides + joins + 3 * partitions + 2 * costs.rounds * stars + stars + partitions + 8 * partitions
     return PART * sum(parts.values()) + 2 * OPEN * shards, files
 
 

@@ -16,8 +16,8 @@ from itertools import cycle, islice
 MB = 1e6
 BLOCK = 1 << 20  # samples that are summed up by one task
 LEAST, PIECES = 1 << 16, 2  # as LEAST and EACH of refinery.execution.table_maker
-TOGETHER, DIVIDED, LOOKS = 100_000, 1_000_000, 500  # as in refinery.execution.ray.barrier
-STARS = 1 << 16  # as in refinery.execution.ray.cluster_tasks
+TOGETHER, DIVIDED, LOOKS = 100_000, 1_000_000, 500  # as on a cluster, in refinery.dedup.barrier
+STARS = 1 << 16  # as in refinery.dedup.clustering
 GROUP, CALLS, EACH, MANY = 32, 16, 64, 128  # as in refinery.execution.ray.handing
 
 
@@ -156,7 +156,7 @@ class Phase:
 
 
 def phases(costs: Costs, rows: float, workers: int, shards: int) -> list[Phase]:
-    """Phases of a deduplicator, with tasks and partitions as `refinery.execution.ray` chooses them."""
+    """Phases of a deduplicator, with tasks and partitions as `refinery.dedup` chooses them."""
     joins, partitions = joins_of(costs, workers), partitions_of(rows, workers)
     divides, stars = divide_tasks(rows, workers, shards), star_tasks(costs, rows, workers)
     found = [
@@ -167,6 +167,8 @@ def phases(costs: Costs, rows: float, workers: int, shards: int) -> list[Phase]:
         ("reply", stars, stars + 2 * partitions),
         ("spread", partitions, stars + partitions),
         ("settle", partitions, 3 * partitions),
+        ("remove", partitions, partitions),
+        ("describe", partitions, partitions),
         ("in_order", 2 * partitions, partitions),
     ]
     whole = [Phase(tasks, rows * costs.tasks[name], parts) for name, tasks, parts in found]

@@ -44,15 +44,8 @@ class Clock:
 
     def watch(self) -> None:
         """Time all tasks of this process's runs."""
-        from refinery.execution.ray import (
-            backend,
-            barrier,
-            candidate_tasks,
-            cluster_tasks,
-            export_sink,
-            index_tasks,
-            search_tasks,
-        )
+        from refinery.dedup import barrier
+        from refinery.execution.ray import backend, executor, export_sink
         from refinery.execution.ray.runner import RayRunner
 
         every, run, find = backend.every, RayRunner.run, barrier.Barrier.find
@@ -78,7 +71,7 @@ class Clock:
             self.barrier += time.perf_counter() - began
             return found
 
-        for module in (backend, barrier, candidate_tasks, cluster_tasks, export_sink, index_tasks, search_tasks):
+        for module in (backend, executor, export_sink):
             module.every = timed_every  # type: ignore[attr-defined]
         RayRunner.run, barrier.Barrier.find = timed_run, timed_find  # type: ignore[method-assign]
 

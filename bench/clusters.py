@@ -18,7 +18,7 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -28,14 +28,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench.markdown import table
-from refinery.dedup.barrier import DedupInput, DedupResult, find_duplicates
+from refinery.dedup import clustering
+from refinery.dedup.barrier import Barrier
+from refinery.dedup.clustering import ClusterTasks
 from refinery.dedup.match_keys import SqlLimits
+from refinery.dedup.model import DedupInput, DedupResult
+from refinery.dedup.partitions import LinkFiles, Partitions
 from refinery.dedup.row_groups import read_parts, write_groups
-from refinery.execution.ray import cluster_tasks, joins
-from refinery.execution.ray.cluster_tasks import ClusterTasks, Partitions
+from refinery.dedup.tasks import joins
 from refinery.operators import Library
 from refinery.storage.local import LocalStore
 from refinery.workers.match_keys import SHARD_BITS, removed_from
+from refinery.workers.thread_executor import ThreadExecutor
 
 # Samples of a shard of 128 MB.
 BANDS, SHARD, SIGNATURE = 25, 1 << 15, 512
@@ -63,10 +67,11 @@ def keys_of(folder: Path, samples: int, copies: float, shard: int) -> list[str]:
     return names
 
 
-class OneByOne:
-    """Runs tasks in this process, and adds up their time by kind."""
+class OneByOne(ThreadExecutor):
+    """Runs tasks in this thread, and adds up their time by kind."""
 
-    def __init__(self) -> None:
+    def __init__(self, store: str, spill: str) -> None:
+        super().__init__(store, 1, 2_000_000_000, spill)
         self.seconds: dict[str, list[float]] = defaultdict(list)
         self.apart = 0
 
@@ -74,19 +79,19 @@ class OneByOne:
     def total(self) -> float:
         return sum(map(sum, self.seconds.values()))
 
-    def __call__(
+    def map(
         self,
-        cluster: Any,
         work: Callable[..., str],
         calls: Sequence[tuple[Any, ...]],
-        _: Any = None,
-        label: str = "",
         shared: Sequence[Any] = (),
+        label: str = "",
+        files: Sequence[str] = (),
     ) -> list[str]:
+        """Call a function, one call after another."""
         found = []
         for call in calls:
             began = time.process_time()
-            found.append(work(*shared, *call))
+            found.append(work(self.place, *shared, *call))
             self.seconds[work.__name__].append(time.process_time() - began)
             if work.__name__ == "gather":
                 self.apart += json.loads(found[-1])[1]
@@ -117,9 +122,8 @@ class Measured:
 def measure(samples: int, copies: float = 0.3, partitions: int = 4) -> Measured:
     """Find clusters by partitions, and in one process; both remove the same samples."""
     with tempfile.TemporaryDirectory(prefix="clusters-") as made:
-        folder, every = Path(made), OneByOne()
-        store, names = LocalStore(folder), keys_of(folder, samples, copies, SHARD)
-        return of_keys(folder, store, names, partitions, every)
+        folder = Path(made)
+        return of_keys(folder, LocalStore(folder), keys_of(folder, samples, copies, SHARD), partitions)
 
 
 def of_run(run: Path, partitions: int) -> Measured:
@@ -130,35 +134,38 @@ def of_run(run: Path, partitions: int) -> Measured:
         for path in sorted((run / ".refinery" / "parts" / "stage_1").glob("*.marks.parquet")):
             names.append(f"stage_1/{path.name}")
             shutil.copyfile(path, folder / names[-1])
-        return of_keys(folder, LocalStore(folder), names, partitions, OneByOne())
+        return of_keys(folder, LocalStore(folder), names, partitions)
 
 
-def of_keys(folder: Path, store: LocalStore, names: list[str], partitions: int, every: OneByOne) -> Measured:
+def of_keys(folder: Path, store: LocalStore, names: list[str], partitions: int) -> Measured:
     """As `measure`, with match keys of files, one for each shard."""
     schema = pq.read_schema(folder / names[0])
     bands = [name for name in schema.names if name.startswith("band_")]
     given = _input(folder, names, [pq.read_metadata(folder / name).num_rows for name in names])
     samples = sum(given.alive)
-    place = (store.url, "2GB", given.room.folder)
-    cluster_tasks.every = every  # type: ignore[assignment]
-    cluster_tasks._FEW = cluster_tasks._EACH = 1  # many equalities, as a large run has
+    every = OneByOne(store.url, given.room.folder)
+    clustering._FEW = clustering._EACH = 1  # many equalities, as a large run has
     parts, findings = Partitions.of(given, partitions), DedupResult(1)
     began = time.process_time()
-    every(None, joins.look, [(names,)], shared=(place,))
+    every.map(joins.look, [(names,)], (None,))
     divided = [f"stage_1/joined/divided_{number:05d}.parts" for number in range(partitions)]
     groups = [(names[number::partitions], divided[number]) for number in range(partitions)]
-    every(None, joins.divide, groups, shared=(place, ["_row"], bands, 1))
+    every.map(joins.divide, groups, (["_row"], bands, 1))
     links = [f"stage_1/joined/found_{band:05d}.parquet" for band in range(len(bands))]
     calls = [([(band, band)], name) for band, name in enumerate(links)]
-    linked = every(None, joins.equal, calls, shared=(place, json.dumps(divided), parts.bounds))
-    ClusterTasks(None, place, store, "stage_1", parts).settle(given, links, [*map(int, linked)], findings)  # type: ignore[arg-type]
+    linked = every.map(joins.equal, calls, (json.dumps(divided), parts.bounds))
+    tasks = ClusterTasks(every, "stage_1", parts, lambda names: None)
+    tasks.settle(given, LinkFiles(links, [*map(int, linked)]), findings)()
     driver = time.process_time() - began - every.total
     made = sum(path.stat().st_size for path in (folder / "stage_1").rglob("*") if path.is_file())
     began = time.process_time()
-    whole = find_duplicates(replace(given, files=[str(store.fetch(name)) for name in names]))
+    alone_in = ThreadExecutor(store.url, 1, 2_000_000_000, given.room.folder)
+    whole = Barrier(alone_in, store, store, "alone").find(given)
+    if whole.writing is not None:
+        whole.writing.result()
     alone = time.process_time() - began
     if findings.count != whole.count or any(
-        not np.array_equal(removed_from(store, found), whole.of_shard(shard))
+        not np.array_equal(removed_from(store, found), removed_from(store, whole.removed_in[shard]))
         for shard, found in findings.removed_in.items()
     ):
         raise RuntimeError("partitions have removed other samples")
@@ -192,7 +199,9 @@ def of_part(folder: Path, store: LocalStore, parts: int = 1000) -> float:
 def _input(folder: Path, names: list[str], alive: list[int]) -> DedupInput:
     """The input of a MinHash deduplicator without a limit of clusters."""
     operator = Library().operators["document_minhash_deduplicator"]
-    step = SimpleNamespace(index=1, name=operator.name, where="bench", params={"max_cluster_size": None})
+    step = SimpleNamespace(
+        index=1, name=operator.name, where="bench", params={"max_cluster_size": None, "jaccard_threshold": 0.7}
+    )
     limits, nothing = SqlLimits(1, "2GB", str(folder / "spill")), [0] * len(alive)
     return DedupInput(step, operator, names, (), [""] * len(alive), alive, nothing, folder, limits, cast(Any, None))
 

@@ -9,6 +9,7 @@ time is not the driver's. Both ways must remove the same samples.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import multiprocessing
 import resource
@@ -16,9 +17,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -30,18 +30,21 @@ import pyarrow.parquet as pq
 from bench.clusters import SHARD, keys_of
 from bench.markdown import table
 from refinery.compiler.program import Program
-from refinery.dedup.barrier import DedupInput, find_duplicates
+from refinery.dedup.barrier import Barrier
 from refinery.dedup.index import extending, open_index
 from refinery.dedup.match_keys import SqlLimits
 from refinery.dedup.matchers.hyperplanes import bands
+from refinery.dedup.model import DedupInput
+from refinery.dedup.tasks import candidates
 from refinery.dedup.verify import Comparison
-from refinery.execution.ray import barrier, candidate_tasks, candidates, cluster_tasks, index_tasks, search_tasks
 from refinery.io.model import Shard, Source
 from refinery.kernels.core.arrow import ints
 from refinery.operators import Library
 from refinery.storage.local import LocalStore
+from refinery.workers.executor import TaskPlace
 from refinery.workers.match_keys import SHARD_BITS
 from refinery.workers.tasks import ShardResult, Task
+from refinery.workers.thread_executor import ThreadExecutor
 
 SHINGLES, NUMBERS, COPIES, CORES = 100, 64, 0.3, 16
 STEPS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -88,8 +91,9 @@ class Shingles(Comparison):
             self._known = np.union1d(self._known, wanted)
 
 
-def of_shard(store: str, number: int, folder: str, samples: int) -> str:
+def of_shard(place: TaskPlace, number: int, folder: str, samples: int) -> str:
     """Shingles of a shard, as its task leaves them."""
+    store = place.store
     inside = np.load(Path(store) / candidates.rows_of(folder, number))
     return write_shingles(store, inside + (number << SHARD_BITS), samples, f"{folder}/{number:05d}.marks.parquet")
 
@@ -97,34 +101,56 @@ def of_shard(store: str, number: int, folder: str, samples: int) -> str:
 class Elsewhere:
     """Runs tasks in another process, one after another, and counts them. seconds: of that process."""
 
-    def __init__(self) -> None:
-        self.pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
-        self.count = 0
+    worth = 100_000
 
-    def __call__(
+    def __init__(self, store: LocalStore, spill: str, samples: int) -> None:
+        self.pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
+        self.count, self._samples = 0, samples
+        self.place = TaskPlace(store.url, "2GB", spill)
+
+    def capacity(self) -> int:
+        return CORES
+
+    def map(
         self,
-        cluster: Any,
         work: Callable[..., str],
         calls: Sequence[tuple[Any, ...]],
-        options: Any = None,
+        shared: Sequence[Any] = (),
         label: str = "",
+        files: Sequence[str] = (),
     ) -> list[str]:
         self.count += len(calls)
-        return [self.pool.submit(work, *call).result() for call in calls]
+        return [self.pool.submit(work, self.place, *shared, *call).result() for call in calls]
 
     def seconds(self) -> float:
         """Processor time of the tasks."""
         return self.pool.submit(time.process_time).result()
 
-    def runner(self, given: DedupInput, store: LocalStore, samples: int) -> Any:
+    def runner(self, step: Any, program: Program) -> Any:
         """Runs shards of the program of shingles."""
+        return shingles_by(self, self._samples)
 
-        def run(shards: Sequence[Shard], task: Callable[[Shard], Task]) -> list[ShardResult]:
-            calls = [(store.url, shard.index, task(shard).folder, samples) for shard in shards]
-            found = self(None, of_shard, calls)
-            return [ShardResult(shard.index, match_keys=name) for shard, name in zip(shards, found, strict=True)]
 
-        return SimpleNamespace(run=run, close=lambda: None)
+class Alone(ThreadExecutor):
+    """Runs tasks in this process. samples: of all shards."""
+
+    def __init__(self, store: LocalStore, spill: str, samples: int) -> None:
+        super().__init__(store.url, 1, 2_000_000_000, spill)
+        self._samples = samples
+
+    def runner(self, step: Any, program: Program) -> Any:
+        """Runs shards of the program of shingles."""
+        return shingles_by(self, self._samples)
+
+
+def shingles_by(executor: Any, samples: int) -> Any:
+    """Runner of shards of the program of shingles."""
+
+    def run(shards: Sequence[Shard], task: Callable[[Shard], Task]) -> list[ShardResult]:
+        found = executor.map(of_shard, [(shard.index, task(shard).folder, samples) for shard in shards])
+        return [ShardResult(shard.index, match_keys=name) for shard, name in zip(shards, found, strict=True)]
+
+    return SimpleNamespace(run=run, close=lambda: None)
 
 
 def make(kind: str, folder: Path, samples: int) -> None:
@@ -174,34 +200,21 @@ def _input(kind: str, folder: Path, samples: int) -> DedupInput:
     return DedupInput(step, operator, names, (), [""] * len(alive), alive, starts, folder, room, compare)
 
 
-@contextmanager
-def _tasks(tasks: Elsewhere) -> Iterator[None]:
-    for module in (barrier, candidate_tasks, cluster_tasks, index_tasks, search_tasks):
-        module.every = tasks  # type: ignore[attr-defined]
-    yield
-    tasks.pool.shutdown()
-
-
 def find(kind: str, folder: Path, samples: int, alone: bool) -> dict[str, Any]:
     """Find duplicates; the driver's seconds, its memory before and at its peak in MB, the tasks' seconds."""
-    given, store, tasks = _input(kind, folder, samples), LocalStore(folder), Elsewhere()
+    given, store = _input(kind, folder, samples), LocalStore(folder)
+    tasks = Elsewhere(store, given.room.folder, samples)
+    threads = Alone(store, given.room.folder, samples)
     began, before = time.process_time(), _memory()
-    found: dict[str, Any] = {}
-    if alone:
-        files = [str(store.fetch(name)) for name in given.files]
-        findings = find_duplicates(DedupInput(**{**vars(given), "files": files}))
-    else:
-        cluster: Any = SimpleNamespace(cores=lambda: CORES)
-        with _tasks(tasks):
-            runner = tasks.runner(given, store, samples)
-            findings = barrier.Barrier(cluster, store, "stage_1", "2GB", given.room.folder, lambda *_: runner).find(
-                given
-            )
-            found = {"tasks": tasks.count, "tasks, s": round(tasks.seconds(), 2)}
+    findings = Barrier(threads if alone else tasks, store, store, "stage_1").find(given)
+    if findings.writing is not None:
+        findings.writing.result()
     driver = time.process_time() - began
-    same = (
-        f"{len(findings.removed)} {int(np.bitwise_xor.reduce(findings.removed * 31)) if len(findings.removed) else 0}"
-    )
+    found = {} if alone else {"tasks": tasks.count, "tasks, s": round(tasks.seconds(), 2)}
+    tasks.pool.shutdown()
+    digests = "".join(place.digest for _, place in sorted(findings.removed_in.items()))
+    digest = hashlib.sha256(digests.encode()).hexdigest()[:8]
+    same = f"{findings.count} {digest}"
     return {"driver, s": round(driver, 2), "before": before, "driver, MB": _memory(), "removed": same, **found}
 
 

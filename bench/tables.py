@@ -30,7 +30,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from refinery.dedup.barrier import DedupResult
+from refinery.dedup.model import DedupResult
 from refinery.execution.open import open_recipe
 from refinery.io.model import RemovedIn
 from refinery.planning.pipeline import prepare

@@ -11,11 +11,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from refinery.checkpoints.keys import barrier_key, program_key, shard_key
-from refinery.dedup.barrier import DedupResult
 from refinery.dedup.index import Index
+from refinery.dedup.model import DedupResult
 from refinery.io.model import RemovedIn, Shard
 from refinery.io.writers.earlier_export import EarlierExport, WrittenRange
 from refinery.kernels.core.digest import size_and_digest
@@ -125,8 +123,8 @@ class Checkpoints:
             plain = json.loads(self.store.read_text(f"{folder}/{_BARRIER}"))
             if plain["key"] != key or not all(self.store.sound(name, *known) for name, known in plain["files"].items()):
                 return None
-            found = DedupResult(plain["step"], np.load(self.store.fetch(plain["removed"])), seconds=plain["seconds"])
-            found.removed_in = {shard: RemovedIn(*place) for shard, *place in plain.get("removed_in", ())}
+            found = DedupResult(plain["step"], seconds=plain["seconds"])
+            found.removed_in = {shard: RemovedIn(*place) for shard, *place in plain["removed_in"]}
             for kind in ("duplicates", "clusters"):
                 setattr(found, kind, tuple(plain[kind]))
             found.units = {int(shard): name for shard, name in plain["units"]}
@@ -137,21 +135,20 @@ class Checkpoints:
             return None
 
     def keep_findings(self, folder: str, key: str, where: str, found: DedupResult) -> None:
-        """Store findings; their files are in the store already, but for the removed samples that the driver holds."""
-        removed = f"{folder}/removed.npy"
-        aside = self.store.scratch() / f"{folder}-removed.npy"
-        np.save(aside, found.removed)
-        self.store.publish(aside, removed)
+        """Store findings, whose files are in the store already."""
         named: dict[str, Any] = {"duplicates": found.duplicates, "clusters": found.clusters}
         named["extends"] = _named(folder, found.extends)
         ended = [named["extends"]] if named["extends"] else []
         stored = dict.fromkeys(place.name for place in found.removed_in.values())
-        names = [removed, *stored, *found.duplicates, *found.clusters, *ended, *found.units.values()]
+        names = [*stored, *found.duplicates, *found.clusters, *ended, *found.units.values()]
         files = {name: found.seen.get(name) or size_and_digest(self.store.fetch(name)) for name in names}
-        plain = {"key": key, "step": found.step, "removed": removed, "seconds": found.seconds, "files": files, **named}
+        plain = {"key": key, "step": found.step, "seconds": found.seconds, "files": files, **named}
         places = [[shard, *astuple(place)] for shard, place in found.removed_in.items()]
-        plain |= {"removed_in": places} if places else {}
-        plain |= {"units": list(found.units.items()), "notes": [note.removeprefix(where) for note in found.notes]}
+        plain |= {
+            "removed_in": places,
+            "units": list(found.units.items()),
+            "notes": [note.removeprefix(where) for note in found.notes],
+        }
         self.store.write_text(f"{folder}/{_BARRIER}", json.dumps(plain, ensure_ascii=False))
 
     def _prune(self, folders: dict[str, Sequence[ShardResult]]) -> None:

@@ -1,234 +1,266 @@
-"""Runs a deduplicator: finds from the match keys of all shards the samples to remove, the reasons, and the kept samples."""
+"""Runs a deduplicator: tasks compare the match keys of all shards, and make clusters from the pairs that match.
+
+The same tasks run in threads of one machine and on a cluster. Match keys and pairs stay with them; the caller holds a few
+numbers for each shard. A small input is one partition, and its matches are found by one task.
+"""
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-import numpy as np
-import pyarrow as pa
-
+from refinery.common.connections import connect
 from refinery.common.in_thread import InThread
-from refinery.compiler.deduplicators import matched, statement
-from refinery.dedup import groups, limits, units
-from refinery.dedup import index as indexes
-from refinery.dedup.clusters import Clusters, cluster
-from refinery.dedup.index_runs import IndexRun
-from refinery.dedup.match_keys import MatchKeys, SqlLimits
-from refinery.dedup.matchers.model import Pairs
+from refinery.compiler.templates import lit
+from refinery.dedup.clustering import ClusterTasks
+from refinery.dedup.index import open_index
+from refinery.dedup.index_pieces import IndexTasks, Pieces
+from refinery.dedup.matchers.model import SampleMatcher
+from refinery.dedup.model import DedupInput, DedupResult
+from refinery.dedup.partitions import LinkFiles, Partitions
+from refinery.dedup.search import SearchTasks
 from refinery.dedup.short_texts import key_of_short, note_on_short
-from refinery.dedup.verify import Comparison
-from refinery.io.model import RemovedIn
-from refinery.kernels.core.arrow import ints
-from refinery.operators import Operator
-from refinery.workers.functions import register
-from refinery.workers.match_keys import SHARD_BITS
+from refinery.dedup.tasks import joins
+from refinery.dedup.units import by_shard, statement_of
+from refinery.dedup.verification import CandidateTasks
+from refinery.storage.store import Store
+from refinery.workers.executor import Executor
 
-_LOW = (1 << SHARD_BITS) - 1
+Item = TypeVar("Item")
+
+# Most rows of match keys that one task joins.
+_MOST = 20_000_000
+# Rows and files of a task that divides match keys. Files that one task looks at.
+_DIVIDED, _LOOKS = 1_000_000, 500
+# Most bytes of match keys among which a task searches.
+_BYTES = 1 << 30
 
 
-@dataclass
-class DedupResult:
-    """Result of a deduplicator. Numbers of samples are those of workers.match_keys; numbers below 0: of an index.
+class Barrier:
+    """Finds the samples or units to remove.
 
-    removed: ascending. removed_in: in place of these, their files by shard, where tasks have found them; there is one for each file of
-    `duplicates`. seen: size and digest of files, as far as
-    tasks have noted them. duplicates: Parquet files, a row per removed sample or unit, in the order of samples. clusters:
-    Parquet files of members, in the order of the samples that stay; none for units. Files have their names in the store, or
-    are files of this machine until they are published. units: file of the removed units, by shard. index, extends: the index and the file to add to it.
-    writing: of `duplicates` and `clusters`, if that goes on beside the next stage; its result is its time in seconds.
+    store: of the tasks' files. results: where the files of the findings are kept. folder: of the files in both.
     """
 
-    step: int
-    removed: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
-    duplicates: tuple[str, ...] = ()
-    clusters: tuple[str, ...] = ()
-    units: dict[int, str] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    seconds: float = 0.0
-    index: indexes.Index | None = None
-    extends: Path | None = None
-    removed_in: dict[int, RemovedIn] = field(default_factory=dict)
-    seen: dict[str, tuple[int, str]] = field(default_factory=dict)
-    writing: InThread[float] | None = None
+    def __init__(self, executor: Executor, store: Store, results: Store, folder: str) -> None:
+        self._executor, self._store, self._results, self._folder = executor, store, results, folder
+        self._before: Pieces = ()
+        self._count = 1
 
-    @property
-    def count(self) -> int:
-        """Number of the removed samples."""
-        return len(self.removed) + sum(found.end - found.first for found in self.removed_in.values())
+    def find(self, given: DedupInput) -> DedupResult:
+        """Find the samples or units to remove; files of match keys have their names in the store of the tasks.
 
-    def of_shard(self, shard: int) -> np.ndarray:
-        """The removed samples of a shard, by their numbers in it."""
-        first, end = np.searchsorted(self.removed, [shard << SHARD_BITS, (shard + 1) << SHARD_BITS])
-        return self.removed[first:end] & _LOW
+        Raises OperatorError if a safety limit is broken or the index is unfit.
+        """
+        started = time.perf_counter()
+        findings = DedupResult(given.step.index)
+        if named := given.step.params.get("index"):
+            findings.index = open_index(named, given.step, given.operator, given.run)
+        if not given.files:
+            return findings
+        find = self._units if given.operator.matcher.takes_units else self._samples
+        try:
+            write = partial(self._finish, find(given, findings))
+        except BaseException:
+            self._clear()
+            raise
+        if self._beside(given, findings):
+            findings.writing = InThread(write)
+        else:
+            write()
+        findings.seconds = time.perf_counter() - started
+        return findings
 
-    def duplicates_by_shard(self) -> dict[int, str]:
-        """The file of `duplicates` with the removed samples of each shard; empty where one process has found them."""
-        places = dict(sorted(self.removed_in.items()))
-        names = dict.fromkeys(place.name for place in places.values())
-        files = dict(zip(names, self.duplicates, strict=True)) if places else {}
-        return {shard: files[place.name] for shard, place in places.items()}
+    def _beside(self, given: DedupInput, findings: DedupResult) -> bool:
+        """Return whether tables are written beside the next stage: those of a small run that may use the memory for both."""
+        return self._count == 1 and findings.index is None and given.room.memory is None
+
+    def _finish(self, write: Callable[[], None]) -> float:
+        """Write tables, and remove the files of the tasks; returns the seconds."""
+        started = time.perf_counter()
+        try:
+            write()
+        finally:
+            self._clear()
+        return time.perf_counter() - started
+
+    def _clear(self) -> None:
+        self._store.remove(f"{self._folder}/joined/")
+
+    def _keep(self, names: Iterable[str]) -> None:
+        """Bring files to the store of results."""
+        for name in names if self._results is not self._store else ():
+            self._results.put(self._store.fetch(name), name)
+
+    def _look(self, files: Sequence[str], short: tuple[str, int] | None = None) -> dict[str, Any]:
+        """Columns, number of rows and bytes of the match keys, and number of rows with the key `short`."""
+        calls = [(list(some),) for some in _batched(files, _LOOKS)]
+        seen = [json.loads(answer) for answer in self._executor.map(joins.look, calls, (short,))]
+        columns = list(dict.fromkeys(name for one in seen for name in one["columns"]))
+        return {"columns": columns, **{name: sum(one[name] for one in seen) for name in ("rows", "bytes", "short")}}
+
+    def _divide(
+        self,
+        given: DedupInput,
+        carried: Sequence[str],
+        compared: Sequence[str],
+        shares: int,
+        rows: int,
+        least: int = 1,
+    ) -> list[str]:
+        """Files of match keys by compared columns and shares, see `joins.divide`. least: number of tasks."""
+        tasks = max(least, -(-rows // _DIVIDED), min(self._parts(rows * len(compared)), self._executor.capacity()))
+        groups = list(_batched(given.files, -(-len(given.files) // tasks)))
+        names = [f"{self._folder}/joined/divided_{number:05d}.parts" for number in range(len(groups))]
+        calls = [(list(group), name) for group, name in zip(groups, names, strict=True)]
+        shared = list(carried), list(compared), shares
+        self._executor.map(joins.divide, calls, shared, f"{given.step.name}: keys by shares")
+        return names
+
+    def _samples(self, given: DedupInput, findings: DedupResult) -> Callable[[], None]:
+        """Record the samples to remove, and the file for the index; returns what writes their tables."""
+        own, index = given.files, findings.index
+        tasks = IndexTasks(self._executor, self._folder, self._executor.capacity() * 2, self._executor.worth)
+        if index is not None:
+            self._before, own = tasks.pieces(index, own)
+        together = replace(given, files=[*(name for _, name in self._before), *own])
+        partitions, links = self._links(together, findings)
+        self._count = len(partitions)
+        write: Callable[[], None] = _nothing
+        if any(links.linked):
+            write = ClusterTasks(self._executor, self._folder, partitions, self._keep).settle(together, links, findings)
+        findings.notes[:0] = [f"{given.step.where}: {given.step.name}: {note}" for note in links.notes]
+        findings.notes += self._notes_on_short(given, own, findings)
+        if index is not None and (name := tasks.extend(together, own, partitions, findings)):
+            self._keep([name])
+            findings.extends = Path(name)
+        return write
+
+    def _notes_on_short(self, given: DedupInput, files: Sequence[str], findings: DedupResult) -> list[str]:
+        """The note on removed texts of too few tokens to be compared. files: of the run's own match keys."""
+        key = key_of_short(given.operator, given.step) if findings.count else None
+        if key is None:
+            return []
+        there, before = (self._look(some, key)["short"] for some in (files, [name for _, name in self._before]))
+        return note_on_short(given.step, there - (not before and there > 0))  # of all of them, the first one stays
+
+    def _links(self, given: DedupInput, findings: DedupResult) -> tuple[Partitions, LinkFiles]:
+        """Links of the samples that match, by partitions."""
+        matcher, params = given.operator.sample_matcher, given.step.params
+        seen = self._look(given.files)
+        rows, columns = seen["rows"], _columns(matcher, "equal_columns", seen["columns"], params)
+        if columns and self._parts(rows) > 1:
+            return self._equal(given, columns, rows)
+        if params.get("verify") and given.operator.matcher_path is None:
+            return self._verified(given, _columns(matcher, "candidate_columns", seen["columns"], params), rows)
+        return self._searched(given, seen)
+
+    def _parts(self, rows: int) -> int:
+        """Number of parts into which work over `rows` rows is cut."""
+        return max(1, min(self._executor.capacity() * 2, rows // self._executor.worth))
+
+    def _wave(self, rows: int) -> int:
+        """Number of tasks at once that are worth while for `rows` rows."""
+        return min(self._parts(rows), self._executor.capacity())
+
+    def _partitions(self, given: DedupInput, rows: int, wave: int) -> Partitions:
+        """Partitions of the samples, for `wave` tasks at once."""
+        return Partitions.of(given, max(1, min(wave, rows // self._executor.worth), rows // _MOST), self._before)
+
+    def _equal(self, given: DedupInput, columns: Sequence[tuple[str, int]], rows: int) -> tuple[Partitions, LinkFiles]:
+        """Links of samples that are equal in one of some columns."""
+        divided, groups, partitions = self._by_columns(given, columns, rows)
+        names = self._names(len(groups), "parts")
+        calls = [(list(group), name) for group, name in zip(groups, names, strict=True)]
+        shared, label = (json.dumps(divided), partitions.bounds), f"{given.step.name}: equal keys"
+        linked = [int(answer) for answer in self._executor.map(joins.equal, calls, shared, label)]
+        return partitions, LinkFiles(names, linked)
+
+    def _verified(
+        self, given: DedupInput, columns: Sequence[tuple[str, int]] | None, rows: int
+    ) -> tuple[Partitions, LinkFiles]:
+        """Links of the candidates that are alike. columns: of bands."""
+        if not columns:  # no sample has bands
+            return Partitions.of(given, 1, self._before), LinkFiles()
+        divided, groups, partitions = self._by_columns(given, columns, rows)
+        tasks = CandidateTasks(self._executor, f"{self._folder}/joined", partitions)
+        return partitions, tasks.verified(given, divided, groups)
+
+    def _by_columns(
+        self, given: DedupInput, columns: Sequence[tuple[str, int]], rows: int
+    ) -> tuple[list[str], list[Sequence[tuple[int, int]]], Partitions]:
+        """Files of compared columns by shares of their values; parts of each task, with `how` of each part; partitions of samples."""
+        shares, wave = max(1, -(-rows // _MOST)), self._wave(rows * len(columns))
+        together = 1 if shares > 1 else -(-len(columns) // wave)
+        shares = max(shares, wave // len(columns))
+        parts = [(at * shares + share, how) for at, (_, how) in enumerate(columns) for share in range(shares)]
+        divided = self._divide(given, ["_row"], [name for name, _ in columns], shares, rows)
+        return divided, list(_batched(parts, together)), self._partitions(given, rows, wave)
+
+    def _searched(self, given: DedupInput, seen: Any) -> tuple[Partitions, LinkFiles]:
+        """Links of the pairs that the matcher's own code finds, in one task or by shares of its columns' values."""
+        rows, matcher, params = seen["rows"], given.operator.sample_matcher, given.step.params
+        several = self._parts(rows) > 1 and not self._compares(given)
+        columns = _columns(matcher, "candidate_columns", seen["columns"], params) if several else None
+        names = [name for name, _ in columns or []]
+
+        def divide(carried: Sequence[str], compared: Sequence[str], shares: int, least: int) -> list[str]:
+            return self._divide(given, carried, compared, shares, rows, least)
+
+        tasks = SearchTasks(self._executor, f"{self._folder}/joined", _BYTES, given, seen, divide)
+        wave = self._wave(rows * max(1, len(names)))
+        partitions = self._partitions(given, rows, wave)
+        return partitions, tasks.links(tasks.shares(names, wave), partitions, self._compares(given))
+
+    def _compares(self, given: DedupInput) -> bool:
+        """Return whether a matcher of the user's compares texts, by a program that runs where the driver is."""
+        return given.operator.matcher_path is not None and bool(given.operator.compare)
+
+    def _units(self, given: DedupInput, findings: DedupResult) -> Callable[[], None]:
+        """Record the units to remove; nothing is left to write."""
+        rows, sql = self._look(given.files)["rows"], statement_of(given.operator, given.step.params)
+        shares = max(-(-rows // _MOST), self._parts(rows))
+        divided = self._divide(given, ["_row", "unit"], ["key"], shares, rows) if shares > 1 else []
+        names = self._names(shares, "parquet")
+        shared, label = (json.dumps(divided), list(given.files), sql), f"{given.step.name}: equal units"
+        counts = self._executor.map(joins.units, list(enumerate(names)), shared, label)
+        found = [str(self._store.fetch(n)) for n, count in zip(names, counts, strict=True) if int(count)]
+        if found:
+            path = given.folder / "duplicates.parquet"
+            self._in_order(found, str(path), given)
+            findings.units = by_shard(path, f"_removed_{given.step.index}", given.folder)
+            findings.duplicates = (f"{self._folder}/duplicates.parquet",)
+            self._results.publish(path, *findings.duplicates)
+        return _nothing
+
+    def _in_order(self, files: Sequence[str], target: str, given: DedupInput) -> None:
+        """Write the units from all tasks to one file, by sample and unit."""
+        folders = {str(given.folder), *(file.rpartition("/")[0] for file in files)}
+        with connect(sorted(folders), given.room.threads, given.room.memory, given.room.folder) as con:
+            select = f"SELECT * FROM read_parquet({lit(list(files))}) ORDER BY _row, unit"
+            con.execute(f"COPY ({select}) TO {lit(target)} (FORMAT parquet, COMPRESSION zstd)").fetchall()
+
+    def _names(self, count: int, ending: str) -> list[str]:
+        return [f"{self._folder}/joined/found_{number:05d}.{ending}" for number in range(count)]
 
 
-@dataclass(frozen=True)
-class DedupInput:
-    """Input of a deduplicator.
-
-    step, operator: of the recipe. files: match keys of the shards that have any. order: of survivors. sources: the input of
-    each shard. alive: number of samples in each shard. first_rows: number of each shard's first sample. compare:
-    compares the samples' shingles. run: the run's name in an index, see `index_runs`.
-    """
-
-    step: Any
-    operator: Operator
-    files: Sequence[str]
-    order: Sequence[Any]
-    sources: Sequence[str]
-    alive: Sequence[int]
-    first_rows: Sequence[int]
-    folder: Path
-    room: SqlLimits
-    compare: Comparison
-    run: IndexRun | None = None
-
-
-def find_duplicates(given: DedupInput) -> DedupResult:
-    """Find the samples or units to remove. Raises OperatorError if a safety limit is broken or the index is unfit."""
-    started = time.perf_counter()
-    step, operator = given.step, given.operator
-    findings = DedupResult(step.index)
-    named = step.params.get("index")
-    findings.index = indexes.open_index(named, step, operator, given.run) if named else None
-    if given.files:
-        before = indexes.view_of(findings.index) if findings.index is not None else None
-        folders = [given.folder, *([findings.index.place.folder] if findings.index is not None else [])]
-        matcher = operator.matcher
-        with ExitStack() as opened:
-            keys = opened.enter_context(MatchKeys(given.files, matcher.columns, given.room, before, folders))
-            opened.enter_context(register(keys.con, operator.functions).kept())
-            write = (_of_units if matcher.takes_units else _of_samples)(given, keys, findings)
-            findings.notes += _on_short_texts(given, keys, findings.removed)
-            if findings.index is None and keys.small and given.room.memory is None:  # else the stages share the limit
-                findings.writing = InThread(partial(_timed, write, opened.pop_all()))
-            else:
-                write()
-            if findings.index is not None:
-                target = given.folder / "index.parquet"
-                gone = pa.table({"_row": ints(findings.removed)})
-                if indexes.extend(keys, given.first_rows, gone, target):
-                    findings.extends = target
-    findings.seconds = time.perf_counter() - started
-    return findings
-
-
-def _on_short_texts(given: DedupInput, keys: MatchKeys, removed: np.ndarray) -> list[str]:
-    """The note on removed texts of too few tokens to be compared."""
-    short = key_of_short(given.operator, given.step) if len(removed) else None
-    if short is None:
-        return []
-    rows = [row for (row,) in keys.rows(f"SELECT _row FROM marks WHERE {short[0]} = {short[1]}")]
-    return note_on_short(given.step, int(np.isin(np.array(rows, np.int64), removed).sum()))
-
-
-def _timed(work: Callable[[], None], opened: ExitStack) -> float:
-    """Do work that needs what is opened, and close it; return the seconds."""
-    started = time.perf_counter()
-    with opened:
-        work()
-    return time.perf_counter() - started
+def _columns(
+    matcher: SampleMatcher, kind: str, names: Sequence[str], params: Mapping[str, Any]
+) -> list[tuple[str, int]] | None:
+    """Answer of a matcher's `equal_columns` or `candidate_columns`; None for a user's matcher that lacks it."""
+    answer: Callable[..., list[tuple[str, int]] | None] | None = getattr(matcher, kind, None)
+    return answer(names, params) if answer is not None else None
 
 
 def _nothing() -> None:
-    """Write no files."""
+    """Write no tables."""
 
 
-def _of_units(given: DedupInput, keys: MatchKeys, findings: DedupResult) -> Callable[[], None]:
-    path = given.folder / "duplicates.parquet"
-    if keys.write(units.statement_of(given.operator, given.step.params), str(path)):
-        settle_units(given, path, findings)
-    return _nothing
-
-
-def settle_units(given: DedupInput, duplicates: Path, findings: DedupResult) -> None:
-    """Record the units to remove in `findings`. duplicates: a file of these units, by sample and unit, not empty."""
-    findings.units = units.by_shard(duplicates, f"_removed_{given.step.index}", given.folder)
-    findings.duplicates = (str(duplicates),)
-
-
-def _of_samples(given: DedupInput, keys: MatchKeys, findings: DedupResult) -> Callable[[], None]:
-    column = None if keys.small else groups.column_of(given.operator.sample_matcher, keys, given.step.params)
-    if column is not None:
-        return _settle_groups(given, keys, column, findings)
-    notes: list[str] = []
-    found = given.operator.sample_matcher.pairs(keys, given.step.params, given.compare, notes)
-    return settle(given, keys, found, findings, notes)
-
-
-def _settle_groups(
-    given: DedupInput, keys: MatchKeys, column: tuple[str, int], findings: DedupResult
-) -> Callable[[], None]:
-    """Record the samples to remove where equal values of one column are all that makes a match."""
-    largest = groups.make(keys, column, given.order)
-    if largest:
-        duplicates, members = given.folder / "duplicates.parquet", given.folder / "clusters.parquet"
-        sql = groups.duplicates(given.operator.sample_matcher.match)
-        findings.removed = groups.write(keys, column, sql, duplicates, members)
-        findings.duplicates, findings.clusters = (str(duplicates),), (str(members),)
-    findings.notes = limits.check(given.step, largest, *by_source(given, findings.removed))
-    return _nothing
-
-
-def settle(
-    given: DedupInput, keys: MatchKeys, found: Iterable[Pairs], findings: DedupResult, notes: Sequence[str] = ()
-) -> Callable[[], None]:
-    """Record the samples to remove because of matched pairs; returns what writes the files of these findings.
-
-    keys: at least those of the samples in the pairs.
-    """
-    clusters = cluster(found, keys, given.order)
-    findings.removed = clusters.row[clusters.removed]
-    findings.notes = [f"{given.step.where}: {given.step.name}: {note}" for note in notes]
-    largest = int(clusters.sizes().max(initial=0))
-    findings.notes += limits.check(given.step, largest, *by_source(given, findings.removed))
-    if not len(clusters.row):
-        return _nothing
-    duplicates, members = given.folder / "duplicates.parquet", given.folder / "clusters.parquet"
-    findings.duplicates, findings.clusters = (str(duplicates),), (str(members),)
-    sql = statement("duplicates", **matched(given.operator))
-    return partial(write_clusters, keys, clusters, sql, duplicates, members)
-
-
-def by_source(given: DedupInput, removed: np.ndarray) -> tuple[dict[str, int], dict[str, int]]:
-    """Number of samples of each input before the step, and number that it removes."""
-    counts = (
-        np.bincount(removed >> SHARD_BITS, minlength=len(given.sources)) if len(removed) else [0] * len(given.sources)
-    )
-    return by_counts(given, counts)
-
-
-def by_counts(given: DedupInput, counts: Sequence[int] | np.ndarray) -> tuple[dict[str, int], dict[str, int]]:
-    """As `by_source`, from the number of removed samples of each shard."""
-    alive: dict[str, int] = {}
-    gone: dict[str, int] = {}
-    for source, rows, lost in zip(given.sources, given.alive, counts, strict=True):
-        alive[source] = alive.get(source, 0) + rows
-        gone[source] = gone.get(source, 0) + int(lost)
-    return alive, gone
-
-
-def write_clusters(keys: MatchKeys, clusters: Clusters, sql: str, duplicates: Path, members: Path) -> None:
-    """Write the match of each removed sample, and the members of clusters. sql: makes `duplicates` of `found`."""
-    gone = clusters.removed
-    found = {name: ints(getattr(clusters, name)[gone]) for name in ("kept", "via", "how")}
-    jaccard = clusters.jaccard[gone]
-    found |= {"_row": ints(clusters.row[gone]), "jaccard": ints(jaccard, ~np.isnan(jaccard))}
-    with keys.relation("found", pa.table(found)):
-        keys.write(sql, str(duplicates))
-    found = {"_row": ints(clusters.row), "kept": ints(clusters.kept), "size": ints(clusters.sizes())}
-    with keys.relation("members", pa.table(found)):
-        keys.write("SELECT * FROM members ORDER BY kept, _row", str(members))
+def _batched(items: Sequence[Item], most: int) -> Iterator[Sequence[Item]]:
+    """Items in order, at most `most` at a time."""
+    return (items[start : start + most] for start in range(0, len(items), most))

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
 from refinery import kernels
-from refinery.compiler.deduplicators import key_name, statement
-from refinery.dedup.match_keys import MatchKeys
 from refinery.dedup.matchers.model import Pairs
-from refinery.kernels.core.arrow import ints, numbers
+from refinery.kernels.core.arrow import ints
 
 
 @dataclass(frozen=True)
@@ -41,11 +38,12 @@ class Clusters:
         return counts[inverse]
 
 
-def cluster(found: Iterable[Pairs], keys: MatchKeys, order: Sequence[Any]) -> Clusters:
-    """Join pairs to clusters. order: terms of the order that chooses survivors; empty: the first sample stays."""
-    row, root, via, how, jaccard = explained(found)
-    kept = _survivors(keys, row, root, order) if order and len(row) else root
-    return Clusters(row, root, kept, via, how, jaccard)
+def matches_of(clusters: Clusters) -> pa.Table:
+    """The match of each removed sample: `_row`, `kept`, `via`, `how`, `jaccard` (NULL where it was not computed)."""
+    gone = clusters.removed
+    found = {name: ints(getattr(clusters, name)[gone]) for name in ("row", "kept", "via", "how")}
+    jaccard = clusters.jaccard[gone]
+    return pa.table({"_row": found.pop("row"), **found, "jaccard": ints(jaccard, ~np.isnan(jaccard))})
 
 
 def explained(found: Iterable[Pairs]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -92,10 +90,3 @@ class _Matches:
 def rank(row: np.ndarray, via: np.ndarray, how: np.ndarray) -> np.ndarray:
     """Rank of matches; the lowest is preferred, and among equals the first `via`."""
     return ((via > row).astype(np.int64) << 32) + how
-
-
-def _survivors(keys: MatchKeys, row: np.ndarray, root: np.ndarray, order: Sequence[Any]) -> np.ndarray:
-    terms = [replace(term, column=key_name(term.column)) for term in order]
-    with keys.relation("members", pa.table({"_row": ints(row), "root": ints(root)})):
-        table = keys.con.sql(statement("survivors", order=terms)).to_arrow_table().sort_by("root")
-    return numbers(table["kept"])[np.searchsorted(numbers(table["root"]), root)]

@@ -17,7 +17,6 @@ from typing import Any
 import pyarrow as pa
 
 from refinery.compiler.deduplicators import statement
-from refinery.compiler.templates import lit
 from refinery.dedup.index_place import LIST, IndexFolder, IndexPlace, is_match_keys
 from refinery.dedup.index_runs import IndexRun
 from refinery.dedup.match_keys import MatchKeys
@@ -194,20 +193,6 @@ def stored_files(index: Index) -> list[tuple[str, str, int]]:
 
 def _shifts(generations: int) -> list[int]:
     return [(number - generations) << _GENERATION_BITS for number in range(generations)]
-
-
-def view_of(index: Index) -> str | None:
-    """SQL for the index' match keys under their numbers; None if there are none."""
-    if not index.generations:
-        return None
-    with _read(f"index {index.place.name}"):
-        files = index.files()
-    shifts = zip(files, _shifts(len(files)), strict=True)
-    shift = " ".join(f"WHEN {lit(name)} THEN {added}" for name, added in shifts)
-    return (
-        f"SELECT * EXCLUDE (filename) REPLACE (CAST(CASE filename {shift} END + _row AS BIGINT) AS _row) "
-        f"FROM read_parquet({lit(files)}, union_by_name = true, filename = true)"
-    )
 
 
 def extend(keys: MatchKeys, first_rows: Sequence[int], gone: pa.Table, target: Path) -> int:

@@ -34,7 +34,7 @@ class SqlLimits:
 class MatchKeys:
     """The relation `marks`: match keys of samples by `_row`, the sample's number (see workers.match_keys).
 
-    form: of the match keys; without it there is no relation `compared`. before: SQL for the match keys of samples that precede all others. folders: read and
+    form: of the match keys; without it there is no relation `compared`. folders: read and
     written besides those of `files`. where: condition for the samples to take.
     """
 
@@ -43,7 +43,6 @@ class MatchKeys:
         files: Sequence[str],
         form: Sequence[MatchColumn],
         room: SqlLimits,
-        before: str | None = None,
         folders: Sequence[str | Path] = (),
         where: str = "true",
     ) -> None:
@@ -51,8 +50,6 @@ class MatchKeys:
         self.con = connect([*map(os.path.dirname, files), *folders], room.threads, room.memory, room.folder)
         self.run(settings.ANY_ORDER)
         source = f"SELECT * FROM read_parquet({lit(list(files))}, union_by_name = true)"
-        if before:
-            source = f"{before} UNION ALL BY NAME {source}"
         self.run(f"CREATE VIEW marks AS SELECT * FROM ({source}) WHERE {where}")
         self.columns = [name for name, *_ in self.con.execute("DESCRIBE marks").fetchall()]
         self.small = self._kept = False

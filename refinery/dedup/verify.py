@@ -15,7 +15,6 @@ from refinery.common.lazy import duckdb
 from refinery.compiler.program import Program
 from refinery.compiler.templates import lit
 from refinery.dedup.match_keys import SqlLimits
-from refinery.dedup.matchers.candidates import CONTENT
 from refinery.io.model import Part, Shard
 from refinery.storage.store import Store
 from refinery.workers.functions import register
@@ -29,7 +28,6 @@ FROM pairs
 JOIN computed AS one ON one._row = pairs.a
 JOIN computed AS other ON other._row = pairs.b
 """
-_CONTENTS = f"SELECT wanted.n, {CONTENT} AS content FROM wanted JOIN computed USING (_row)"
 
 
 class Comparison:
@@ -64,18 +62,6 @@ class Comparison:
             with functions.kept():
                 found = con.sql(_PAIRS).to_arrow_table()
         result[found["n"].to_numpy()] = found["jaccard"].to_numpy()
-        return result
-
-    def contents(self, rows: np.ndarray) -> np.ndarray:
-        """A number (uint64) for each of distinct samples that depends on its shingles alone."""
-        self._compute(np.sort(rows))
-        result = np.zeros(len(rows), np.uint64)
-        if not self._files:
-            return result
-        with self._shingles() as con:
-            con.register("wanted", pa.table({"n": np.arange(len(rows)), "_row": rows}))
-            found = con.sql(_CONTENTS).to_arrow_table()
-        result[found["n"].to_numpy()] = found["content"].to_numpy()
         return result
 
     @contextmanager

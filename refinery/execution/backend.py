@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any, Protocol
 
-from refinery.dedup.barrier import DedupInput, DedupResult
+from refinery.dedup.model import DedupInput, DedupResult
 from refinery.execution.export_sink import ExportSink
 from refinery.io.model import Shard
 from refinery.monitoring.watch import RunMonitor

@@ -10,9 +10,11 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from refinery.dedup.barrier import DedupInput, DedupResult, find_duplicates
+from refinery.dedup.barrier import Barrier
+from refinery.dedup.model import DedupInput, DedupResult
 from refinery.errors import OperatorError
 from refinery.execution.export_sink import ExportSink, FileExport, NoExport
+from refinery.execution.stage_tasks import folder_of
 from refinery.io.model import Shard
 from refinery.monitoring.log import event
 from refinery.monitoring.watch import RunMonitor
@@ -20,11 +22,13 @@ from refinery.operators.resources import StageResources, of_steps
 from refinery.planning.plan import CompiledStage, Plan
 from refinery.planning.sizes import held_bytes
 from refinery.results.stage_result import StageResult
+from refinery.storage.local import LocalStore
 from refinery.storage.store import Store
 from refinery.storage.workplace import Workplace
 from refinery.workers import machine
 from refinery.workers.backends import BackendChoice
 from refinery.workers.runner import Runner
+from refinery.workers.thread_executor import ThreadExecutor
 from refinery.workers.threads import WorkerThreads
 
 # Bytes that the DuckDB of a task for tables may use without `memory_limit`; beyond that it spills.
@@ -95,8 +99,12 @@ class LocalBackend:
         return self._choice.runner(stage.program, shards, pool, self.workers(stage))
 
     def find(self, given: DedupInput, done: StageResult) -> DedupResult:
-        """Find duplicates in this process."""
-        return find_duplicates(replace(given, files=done.files("match_keys")))
+        """Find duplicates by tasks in threads, whose files are on this machine."""
+        results = self._store
+        store = results if results.on_this_machine else LocalStore(results.scratch() / "tasks")
+        executor = ThreadExecutor(store.url, self._prepared.workers, self._prepared.recipe.memory_limit, self.spill)
+        barrier = Barrier(executor, store, results, folder_of(done.planned))
+        return barrier.find(replace(given, files=done.files("match_keys")))
 
     def every(self, work: Callable[[str, str], str], shared: dict[str, Any], calls: Sequence[str]) -> list[str]:
         """Call a function in threads of this process, as many as workers."""

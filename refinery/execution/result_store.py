@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from refinery.dedup.barrier import DedupResult
 from refinery.dedup.index import Index
+from refinery.dedup.model import DedupResult
 from refinery.io.model import Shard
 from refinery.io.writers.earlier_export import EarlierExport, WrittenRange
 from refinery.planning.plan import CompiledStage

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from refinery.dedup.barrier import DedupResult
+from refinery.dedup.model import DedupResult
 from refinery.planning.plan import CompiledStage
 from refinery.results.stage_result import StageResult
 from refinery.storage.store import Store

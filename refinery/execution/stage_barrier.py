@@ -14,10 +14,10 @@ import numpy as np
 
 from refinery.common.in_thread import InThread
 from refinery.common.paths import shorter
-from refinery.dedup.barrier import DedupInput, DedupResult
 from refinery.dedup.index import Index, open_index, require
 from refinery.dedup.index_runs import IndexRun
 from refinery.dedup.match_keys import SqlLimits
+from refinery.dedup.model import DedupInput, DedupResult
 from refinery.dedup.verify import Comparison
 from refinery.errors import Problem, RecipeError
 from refinery.execution import index_run
@@ -82,23 +82,18 @@ class StageBarrier:
         if (known := self.kept.findings(folder, key, step.where)) is not None:
             return replace(known, index=index)
         self._finish()
-        found = self.find(self._given(done, inputs), current)
+        found = self.published(current.planned, self.find(self._given(done, inputs), current))
         if found.writing is not None:
-            duplicates, clusters = _in_store(folder, found.duplicates), _in_store(folder, found.clusters)
-            named = replace(found, writing=None, duplicates=duplicates, clusters=clusters)
-            self._unfinished.append(InThread(partial(self._end, current.planned, key, found, named)))
-            return named
-        found = self.published(current.planned, found)
-        self.kept.keep_findings(folder, key, step.where, found)
+            self._unfinished.append(InThread(partial(self._end, folder, key, step.where, found)))
+        else:
+            self.kept.keep_findings(folder, key, step.where, found)
         return found
 
-    def _end(self, planned: CompiledStage, key: str, found: DedupResult, named: DedupResult) -> None:
-        """Publish and store findings whose files are written beside the next stage. named: with names in the store."""
-        step = planned.stage.after
-        assert step is not None and found.writing is not None
-        named.seconds += found.writing.result()
-        self.published(planned, found)
-        self.kept.keep_findings(folder_of(planned), key, step.where, named)
+    def _end(self, folder: str, key: str, where: str, found: DedupResult) -> None:
+        """Store findings whose files are written beside the next stage."""
+        assert found.writing is not None
+        found.seconds += found.writing.result()
+        self.kept.keep_findings(folder, key, where, found)
 
     def _given(self, done: Sequence[StageResult], inputs: list[str]) -> DedupInput:
         current = done[-1]
@@ -130,23 +125,13 @@ class StageBarrier:
         return index_run.begin(self.prepared)
 
     def published(self, planned: CompiledStage, findings: DedupResult) -> DedupResult:
-        """Publish the files of findings to the store; `units` gets the names in the store, which shards use."""
-        for kind in ("duplicates", "clusters"):
-            setattr(findings, kind, tuple(self._publish(planned, path) for path in getattr(findings, kind)))
+        """Publish the files of removed units to the store, under names that shards use."""
         if findings.extends is not None:
-            findings.extends = self.store.fetch(self._publish(planned, str(findings.extends)))
+            findings.extends = self.store.fetch(str(findings.extends))
         names = {shard: f"{folder_of(planned)}/{Path(path).name}" for shard, path in findings.units.items()}
         for shard, path in findings.units.items():
             self.store.publish(Path(path), names[shard])
         return replace(findings, units=names)
-
-    def _publish(self, planned: CompiledStage, path: str) -> str:
-        """The name in the store of a file, which gets it now if it is on this machine alone."""
-        if not os.path.isabs(path):
-            return path
-        name = f"{folder_of(planned)}/{Path(path).name}"
-        self.store.publish(Path(path), name)
-        return name
 
     def _comparison(self, done: Sequence[StageResult]) -> Comparison:
         """Comparison of the samples after a stage, before the deduplicator removes any."""
@@ -166,11 +151,6 @@ class StageBarrier:
         """Resources of set SQL: all threads, and the recipe's memory."""
         limit = self.prepared.recipe.memory_limit
         return SqlLimits(self.prepared.workers, f"{max(1, limit // 1000)}KB" if limit else None, self.spill)
-
-
-def _in_store(folder: str, paths: Sequence[str]) -> tuple[str, ...]:
-    """The names of published files."""
-    return tuple(f"{folder}/{Path(path).name}" for path in paths)
 
 
 def scratch_of(store: Store, planned: CompiledStage) -> Path:

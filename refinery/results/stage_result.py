@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from refinery.dedup.barrier import DedupResult
+from refinery.dedup.model import DedupResult
 from refinery.io.model import Shard
 from refinery.planning.plan import CompiledStage
 from refinery.storage.store import Store

@@ -11,7 +11,7 @@ from refinery.compiler.deduplicators import judged
 from refinery.compiler.ledger import LEDGER_COLUMNS, case_of_step, ledger_columns
 from refinery.compiler.model import bytes_name
 from refinery.compiler.templates import ident, lit, template
-from refinery.dedup.barrier import DedupResult
+from refinery.dedup.model import DedupResult
 from refinery.operators import read_sql
 from refinery.planning.plan import CompiledStage, Plan
 from refinery.planning.sizes import rows_of_step

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from bench import cluster_model
 from bench.cluster_model import Cluster, Costs, handed, makespan, simulate
+from refinery.dedup import barrier, clustering
 from refinery.execution import table_maker
-from refinery.execution.ray import barrier, cluster_tasks, handing
+from refinery.execution.ray import handing
+from refinery.execution.ray.executor import RayExecutor
 from refinery.results import stat_summary
 
 COSTS = Costs(
@@ -21,7 +23,10 @@ COSTS = Costs(
     rows_per_byte=0.01,
     moved=1500.0,
     bands=25,
-    tasks=dict.fromkeys(("look", "divide", "equal", "gather", "star", "reply", "spread", "settle", "in_order"), 1e-6),
+    tasks=dict.fromkeys(
+        ("look", "divide", "equal", "gather", "star", "reply", "spread", "settle", "remove", "describe", "in_order"),
+        1e-6,
+    ),
     apart=0.1,
     rounds=3,
     part=0.0,
@@ -105,7 +110,7 @@ def test_parts_of_files_grow_with_the_tasks() -> None:
 
 
 def test_the_model_cuts_as_a_run_does() -> None:
-    cut = (barrier._TOGETHER, barrier._DIVIDED, barrier._LOOKS, cluster_tasks._EACH)
+    cut = (RayExecutor.worth, barrier._DIVIDED, barrier._LOOKS, clustering._EACH)
     assert (cluster_model.TOGETHER, cluster_model.DIVIDED, cluster_model.LOOKS, cluster_model.STARS) == cut
     ways = (handing.MANY, handing.EACH, handing.TOGETHER, handing.CALLS)
     assert (cluster_model.MANY, cluster_model.EACH, cluster_model.GROUP, cluster_model.CALLS) == ways

@@ -16,8 +16,8 @@ from click.testing import CliRunner
 import refinery
 from refinery.api import Run
 from refinery.cli.main import cli
+from refinery.dedup.barrier import Barrier
 from refinery.errors import OutputError
-from refinery.execution import local_backend
 from refinery.execution.open import open_recipe
 from refinery.execution.run import begin_anew
 from refinery.io.writers.temp_files import aside_of
@@ -106,7 +106,7 @@ def test_what_changes_nothing_runs_nothing_again(
 ) -> None:
     export = (first / "run" / "out.jsonl").stat()
     monkeypatch.setattr(Worker, "run", None)
-    monkeypatch.setattr(local_backend, "find_duplicates", None)
+    monkeypatch.setattr(Barrier, "find", None)
     run = refinery.run(asked(first, **keys))
     assert reused(run) == all_of(run)
     without = ("runs", "trace") if keys else ()
@@ -225,7 +225,7 @@ def test_broken_parts_run_again(done: Path, plain: tuple[Any, bytes]) -> None:
 
 
 def test_a_broken_barrier_is_found_again(done: Path, plain: tuple[Any, bytes]) -> None:
-    (done / "run" / ".refinery" / "parts" / "stage_1" / "duplicates.parquet").write_bytes(b"PAR1")
+    (done / "run" / ".refinery" / "parts" / "stage_1" / "duplicates_00000.parquet").write_bytes(b"PAR1")
     run = refinery.run(asked(done))
     assert left(run) == plain and reused(run) == all_of(run)
 

@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 
 from refinery.compiler.model import OrderTerm
 from refinery.dedup import match_keys
-from refinery.dedup.clusters import Clusters, cluster
+from refinery.dedup.clusters import Clusters
 from refinery.dedup.match_keys import MatchKeys, SqlLimits
 from refinery.dedup.matchers import MATCHERS, MatchColumn, SampleMatcher
-from refinery.dedup.matchers.candidates import ROUNDS, left_over
 from refinery.dedup.matchers.model import Pairs
 from refinery.kernels.dedup import unionfind
+from tests.dedup.clustered import cluster
 from tests.examples import share_of
 from tests.runs import exported, refine, rows
 
@@ -135,55 +135,10 @@ def test_bands_in_memory_give_the_pairs_of_sql(
 def test_a_large_group_in_an_order_keeps_the_best(marks_of: Callable[..., MatchKeys]) -> None:
     order = np.random.default_rng(1).permutation(LARGE)
     with marks_of(key=np.arange(LARGE) % 2, order_0=order) as marks:
-        found = cluster(pairs_by("keys", marks, {}), marks, [OrderTerm("_mark_order_0", "DESC NULLS LAST")])
+        found = cluster(pairs_by("keys", marks, {}), marks, [OrderTerm("order_0", "DESC NULLS LAST")])
     for half in (0, 1):
         kept = found.kept[found.row % 2 == half]
         assert (kept == np.argmax(np.where(np.arange(LARGE) % 2 == half, order, -1))).all()
-
-
-class Parity:
-    """Samples are like those whose number is even or odd as theirs is."""
-
-    def __init__(self) -> None:
-        self.compared: list[int] = []
-
-    def of(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        self.compared.append(len(a))
-        return np.where((a - b) % 2 == 0, 0.9, 0.1)
-
-    def contents(self, rows: np.ndarray) -> np.ndarray:
-        return rows.astype(np.uint64)
-
-
-def test_verification_compares_few_of_a_large_group(marks_of: Callable[..., MatchKeys]) -> None:
-    """Two kinds of samples in one bucket: a second round finds the other kind, and there is no third."""
-    compare, notes, zeros = Parity(), list[str](), np.zeros(LARGE, np.uint64)
-    with marks_of(band_0=zeros, band_1=zeros, signature=np.array([b"any"] * LARGE)) as marks:
-        found = cluster(pairs_by("bands", marks, {"verify": True, "jaccard_threshold": 0.7}, compare, notes), marks, [])
-    assert compare.compared == [LARGE - 1, LARGE // 2 - 1] and notes == []
-    assert (found.root == found.row % 2).all() and (found.jaccard[2:] == 0.9).all()
-
-
-class Copies:
-    """Samples are like those of the same text and no other. count: of texts."""
-
-    def __init__(self, count: int) -> None:
-        self.count = count
-
-    def of(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return np.where(a % self.count == b % self.count, 1.0, 0.0)
-
-    def contents(self, rows: np.ndarray) -> np.ndarray:
-        return (rows % self.count).astype(np.uint64)
-
-
-def test_copies_of_many_unlike_texts_of_one_group_go(marks_of: Callable[..., MatchKeys]) -> None:
-    """More unlike texts than the rounds compare, in a bucket of each of two bands; every copy is found."""
-    zeros, notes, params = np.zeros(600, np.uint64), list[str](), {"verify": True, "jaccard_threshold": 0.7}
-    with marks_of(band_0=zeros, band_1=zeros) as marks:
-        found = cluster(pairs_by("bands", marks, params, Copies(200), notes), marks, [])
-    assert (found.root == found.row % 200).all() and int(found.removed.sum()) == 400
-    assert notes == [left_over(200 - ROUNDS - 1)]
 
 
 def test_a_large_group_goes_through_a_whole_run(tmp_path: Path) -> None:

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from refinery.dedup.clusters import cluster
 from refinery.dedup.linked import gathered, links, renamed
 from refinery.dedup.matchers.model import Pairs
+from refinery.dedup.partitions import Partitions
 from refinery.dedup.row_groups import divided, each_part, read_parts, write_groups, write_parts
 from refinery.dedup.stars import both_ways, components, large_star, one_way, small_star
-from refinery.execution.ray.cluster_tasks import Partitions
 from refinery.storage.local import LocalStore
+from tests.dedup.clustered import cluster
 from tests.examples import share_of
 
 EDGES = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 60)), max_size=40)

@@ -19,7 +19,7 @@ import pytest
 
 import refinery
 from refinery.api import Run
-from refinery.dedup import barrier
+from refinery.dedup.clustering import ClusterTasks
 from refinery.errors import OutputError
 from refinery.io.mixture import choose
 from tests.runs import content, exported, lines_of, refine, rows, settings, texts, write_lines
@@ -437,14 +437,14 @@ def alike(folder: Path, **keys: Any) -> Run:
 
 def test_slow_writing_of_findings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = content(alike(tmp_path / "plain"), "shards")
-    write, threads = barrier.write_clusters, list[threading.Thread]()
+    write, threads = ClusterTasks._write_tables, list[threading.Thread]()
 
     def slowly(*given: Any) -> None:
         threads.append(threading.current_thread())
         time.sleep(0.3)
         write(*given)
 
-    monkeypatch.setattr(barrier, "write_clusters", slowly)
+    monkeypatch.setattr(ClusterTasks, "_write_tables", slowly)
     found = alike(tmp_path / "slow")
     assert content(found, "shards") == wanted and len(rows(found, "duplicates")) == 2
     assert threads and threading.main_thread() not in threads
@@ -454,10 +454,10 @@ def test_findings_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Mon
     wanted = content(alike(tmp_path / "plain"), "shards")
 
     def full(*given: Any) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device", str(given[-1]))
+        raise OSError(errno.ENOSPC, "No space left on device", "duplicates")
 
     with monkeypatch.context() as patched:
-        patched.setattr(barrier, "write_clusters", full)
+        patched.setattr(ClusterTasks, "_write_tables", full)
         with pytest.raises(OutputError, match="No space left on device"):
             alike(tmp_path / "run")
     assert not (tmp_path / "run" / "run" / "out.jsonl").exists()
@@ -465,7 +465,7 @@ def test_findings_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_findings_are_waited_for_when_the_next_stage_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write, ended = barrier.write_clusters, list[bool]()
+    write, ended = ClusterTasks._write_tables, list[bool]()
 
     def slowly(*given: Any) -> None:
         time.sleep(0.3)
@@ -475,7 +475,7 @@ def test_findings_are_waited_for_when_the_next_stage_fails(tmp_path: Path, monke
     def fail(*_: Any) -> None:
         raise ValueError("the next stage")
 
-    monkeypatch.setattr(barrier, "write_clusters", slowly)
+    monkeypatch.setattr(ClusterTasks, "_write_tables", slowly)
     monkeypatch.setattr("refinery.execution.stage_runner.left_of", fail)
     with pytest.raises(ValueError, match="the next stage"):
         alike(tmp_path)

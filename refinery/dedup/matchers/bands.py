@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from refinery.dedup.matchers.candidates import CONTENT, ROUNDS, verified
+from refinery.dedup.matchers.candidates import CONTENT, ROUNDS
 from refinery.dedup.matchers.defaults import SampleDefaults
 from refinery.dedup.matchers.equal import equal_pairs, pairs_in_memory
 from refinery.dedup.matchers.model import (
@@ -54,11 +54,8 @@ class BandMatcher(SampleDefaults):
     def pairs(
         self, keys: KeyRelations, params: Mapping[str, Any], compare: ShingleComparison, notes: list[str]
     ) -> Iterator[Pairs]:
-        """Samples that share a band, band by band; with `verify` those of them that are similar enough."""
-        bands = [name for name, _ in _columns(keys.columns)]
-        if params.get("verify"):
-            return verified(keys, bands, compare, float(params["jaccard_threshold"]), notes)
-        return _equal(keys, bands)
+        """Samples that share a band, band by band; with `verify` these are candidates, see `dedup.verification`."""
+        return _equal(keys, [name for name, _ in _columns(keys.columns)])
 
     def equal_columns(self, names: Sequence[str], params: Mapping[str, Any]) -> list[tuple[str, int]] | None:
         """The columns of bands, which machines of a cluster can join; None if candidates are verified."""

@@ -122,9 +122,6 @@ class ShingleComparison(Protocol):
     def of(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """True Jaccard similarity of each pair of samples; NaN if one is not of this run."""
 
-    def contents(self, rows: np.ndarray) -> np.ndarray:
-        """A number for each sample that depends on its shingles alone (uint64)."""
-
 
 @dataclass(frozen=True)
 class SharedShingles:

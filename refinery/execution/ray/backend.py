@@ -12,12 +12,13 @@ from typing import Any
 import pyarrow as pa
 
 from refinery.compiler.program import Program
-from refinery.dedup.barrier import DedupInput, DedupResult
+from refinery.dedup.barrier import Barrier
+from refinery.dedup.model import DedupInput, DedupResult
 from refinery.errors import OperatorError
 from refinery.execution.export_sink import ExportSink, NoExport
-from refinery.execution.ray.barrier import Barrier
 from refinery.execution.ray.connection import ClusterConnection, joined
 from refinery.execution.ray.environment import described, here
+from refinery.execution.ray.executor import RayExecutor
 from refinery.execution.ray.export import folder_of as folder_of_export
 from refinery.execution.ray.export_sink import ClusterExport
 from refinery.execution.ray.machines import check_machines
@@ -34,6 +35,7 @@ from refinery.planning.plan import CompiledStage, Plan
 from refinery.results.stage_result import StageResult
 from refinery.storage.store import Store
 from refinery.storage.urls import is_url
+from refinery.workers.executor import TaskPlace
 from refinery.workers.runner import Runner
 from refinery.workers.serialization import spooled
 from refinery.workers.threads import WorkerThreads
@@ -129,8 +131,9 @@ class RayBackend:
         """Find duplicates with tasks, which read the files of match keys from the store."""
         files = [result.match_keys for result in done.results if result.match_keys]
         folder = folder_of(done.planned)
-        barrier = Barrier(self.cluster, self._store, folder, self._memory, self.spill, self._shingles)
-        return barrier.find(replace(given, files=files))
+        place = TaskPlace(self._store.url, self._memory, self.spill)
+        executor = RayExecutor(self.cluster, place, self._shingles)
+        return Barrier(executor, self._store, self._store, folder).find(replace(given, files=files))
 
     def _shingles(self, step: Any, program: Program) -> Runner:
         """Runner of the program that computes the shingles for a deduplicator."""

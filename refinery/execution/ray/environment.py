@@ -20,8 +20,8 @@ from typing import Any
 from refinery.checkpoints.keys import versions
 from refinery.common.paths import CONTENTS
 from refinery.errors import OperatorError
-from refinery.execution.ray.input_files import CURE
 from refinery.execution.ray.shared_places import SharedPlace, require_shared
+from refinery.io.input_files import CURE
 from refinery.io.side_files import changed
 from refinery.operators import Function, Library, shipped
 from refinery.operators.assets import digest_of

@@ -18,9 +18,9 @@ from refinery.execution.ray.connection import ClusterConnection
 from refinery.execution.ray.environment import here
 from refinery.execution.ray.failures import known
 from refinery.execution.ray.handing import DispatcherLost, handing
-from refinery.execution.ray.input_files import LOOKING, FileFacts, facts_of
 from refinery.execution.ray.placing import ShardPlaces
 from refinery.execution.ray.resources import TaskResources
+from refinery.io.input_files import LOOKING, FileFacts, facts_of
 from refinery.io.model import Shard
 from refinery.kernels.core import machine_code
 from refinery.workers.runner import Report

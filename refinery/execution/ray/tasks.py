@@ -20,9 +20,9 @@ import pyarrow as pa
 from refinery.common.lazy import duckdb
 from refinery.errors import RefineryError
 from refinery.execution.ray.environment import check_once, standing_in
-from refinery.execution.ray.input_files import FileFacts, check_files
 from refinery.execution.ray.reporting import COUNTED, reporting
 from refinery.execution.ray.task_reports import OF_TASKS
+from refinery.io.input_files import FileFacts, check_files
 from refinery.io.model import Shard
 from refinery.kernels.core.machine_code import adopt
 from refinery.operators.modules import forget_users

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.common.lazy import pq
-from refinery.dedup.barrier import DedupResult
+from refinery.dedup.model import DedupResult
 from refinery.dedup.units import by_shard
 from refinery.inspect.finished_run import FinishedRun
 from refinery.inspect.refilter.stored_facts import ShardPosition

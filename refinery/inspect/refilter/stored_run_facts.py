@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from refinery.common.lazy import duckdb
-from refinery.dedup.barrier import DedupResult
+from refinery.dedup.model import DedupResult
 from refinery.execution.run_facts import StageFacts
 from refinery.execution.stage_barrier import scratch_of
 from refinery.inspect.finished_run import FinishedRun

@@ -17,21 +17,21 @@ from refinery.workers.serialization import from_json
 # A function of the tasks of each phase. A run has two stages, whose shards are two phases.
 PHASES = {
     "shards": "stage_1",
-    "joining": "refinery.execution.ray.joins:equal",
-    "links": "refinery.execution.ray.clusters:gather",
-    "clusters": "refinery.execution.ray.clusters:settle",
+    "joining": "refinery.dedup.tasks.joins:equal",
+    "links": "refinery.dedup.tasks.clusters:gather",
+    "clusters": "refinery.dedup.tasks.clusters:settle",
     "shards after": "stage_2",
     "tables": "refinery.results.block_tables:make_parts",
     "export": "refinery.execution.ray.export:export_part",
 }
 # As above, of a deduplicator with an index that compares texts.
 VERIFYING = {
-    "dividing": "refinery.execution.ray.joins:divide",
-    "buckets": "refinery.execution.ray.candidates:buckets",
+    "dividing": "refinery.dedup.tasks.joins:divide",
+    "buckets": "refinery.dedup.tasks.candidates:buckets",
     "shingles": "stage_1/joined/compared",
-    "pairs": "refinery.execution.ray.candidates:pairs",
-    "comparing": "refinery.execution.ray.candidates:compare",
-    "new index": "refinery.execution.ray.remembered:extend",
+    "pairs": "refinery.dedup.tasks.candidates:pairs",
+    "comparing": "refinery.dedup.tasks.candidates:compare",
+    "new index": "refinery.dedup.tasks.indexed:extend",
 }
 SECONDS = 300.0  # until a test gives up
 

@@ -10,8 +10,9 @@ import pytest
 
 import refinery
 from refinery.api import Run
+from refinery.dedup import clustering
 from refinery.execution import table_maker
-from refinery.execution.ray import barrier, cluster_tasks
+from refinery.execution.ray.executor import RayExecutor
 from refinery.results import stat_summary
 from refinery.storage.drivers import located
 from tests.runs import content, settings
@@ -54,10 +55,9 @@ def in_parts(patch: pytest.MonkeyPatch, size: int = 40) -> None:
 
 def in_partitions(patch: pytest.MonkeyPatch) -> None:
     """Have tasks of the cluster make clusters of few samples by many partitions."""
-    patch.setattr(barrier, "_WORTH", 20)
-    patch.setattr(barrier, "_TOGETHER", 20)
-    patch.setattr(cluster_tasks, "_FEW", 1)
-    patch.setattr(cluster_tasks, "_EACH", 1)
+    patch.setattr(RayExecutor, "worth", 20)
+    patch.setattr(clustering, "_FEW", 1)
+    patch.setattr(clustering, "_EACH", 1)
 
 
 def local(folder: Path, steps: Sequence[Any], name: str = "local", **keys: Any) -> Run:

@@ -19,7 +19,8 @@ from click.testing import CliRunner
 
 from refinery.cli.main import cli
 from refinery.errors import DataError, OperatorError
-from refinery.execution.ray import environment, input_files
+from refinery.execution.ray import environment
+from refinery.io import input_files
 from refinery.io.model import Shard, Source
 from refinery.storage.run_folder import RunDir
 from tests.runs import lines_of, operator_folder, write_lines

@@ -13,8 +13,9 @@ import pytest
 import refinery
 from refinery.api import Run
 from refinery.dedup.index import place_of
-from refinery.execution.ray import barrier, remembered
+from refinery.dedup.tasks import indexed
 from refinery.storage.open import open_store
+from refinery.workers.executor import TaskPlace
 from tests.dedup.test_options import FAMILIES, MINHASH
 from tests.execution.ray.in_process import tasks_in_process
 from tests.execution.ray.runs import assert_same, exported, in_partitions, local, on_ray, samples
@@ -110,7 +111,6 @@ def test_at_urls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.long
 def test_on_a_cluster_at_urls(driver: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     in_partitions(monkeypatch)
-    monkeypatch.setattr(barrier, "find_duplicates", lambda given: 1 / 0)
     minhash: dict[str, Any] = {"jaccard_threshold": 0.6, "hash": "fast", "verify": True}
     url, found = make_bucket("indexed"), []
     for where, index in (("one", str(tmp_path / "index")), ("tasks", f"{url}/seen")):
@@ -133,12 +133,12 @@ def test_pieces_of_an_index(tmp_path: Path) -> None:
         duckdb.sql(sql.format(tmp_path / name))
     duckdb.sql(f"COPY (SELECT 7::BIGINT AS _row, 'k' AS key, 3 AS order_0) TO '{tmp_path / 'own.parquet'}'")
     files = [(str(tmp_path), name, number << 40) for name, number in (("a.parquet", -2), ("b.parquet", -1))]
-    place = str(tmp_path), None, str(tmp_path)
-    found = json.loads(remembered.survey(place, ["own.parquet"], files, 4, 10))
+    place = TaskPlace(str(tmp_path), None, str(tmp_path))
+    found = json.loads(indexed.survey(place, ["own.parquet"], files, 4, 10))
     firsts = [first for first, _ in found["pieces"]]
     assert firsts == [(-2 << 40), (-2 << 40) + 2 * 4096, (-1 << 40) + 2 * 2048]
     counts = [
-        remembered.remember(place, found["schema"], portions, f"p{n}.parquet")
+        indexed.remember(place, found["schema"], portions, f"p{n}.parquet")
         for n, (_, portions) in enumerate(found["pieces"])
     ]
     assert sum(map(int, counts)) == 10_000
@@ -147,7 +147,10 @@ def test_pieces_of_an_index(tmp_path: Path) -> None:
     )
     assert table.fetchall() == [(-2 << 40, (-1 << 40) + 9998, 0, 10_000)]
     duckdb.sql(f"COPY (SELECT 7::BIGINT AS _row, 5 AS key) TO '{tmp_path / 'own.parquet'}'")
-    assert remembered.survey(place, ["own.parquet"], files, 4, 10) == ""
+    found = json.loads(indexed.survey(place, ["own.parquet"], files, 4, 10))
+    assert found["others"] == [[str(tmp_path), "own.parquet", 0, [0]]]
+    indexed.remember(place, found["schema"], found["others"][0:1], "own_as_text.parquet")
+    assert duckdb.sql(f"SELECT key FROM '{tmp_path}/own_as_text.parquet'").fetchall() == [("5",)]
 
 
 def test_keys_are_compared_by_value_whatever_type_a_run_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,7 +173,6 @@ def test_keys_are_compared_by_value_whatever_type_a_run_has(tmp_path: Path, monk
 
 def test_on_a_cluster(driver: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     in_partitions(monkeypatch)
-    monkeypatch.setattr(barrier, "find_duplicates", lambda given: 1 / 0)
     keys = {"shard_size": 20_000, "np": 2}
     for place, given in (("first", samples(150)), ("second", samples(300)[100:])):
         write_lines(tmp_path / "in.jsonl", given)

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from refinery.errors import DataError, OperatorError
-from refinery.execution.ray import environment, input_files, tasks
+from refinery.execution.ray import environment, tasks
+from refinery.io import input_files
 from refinery.io.model import Part, Shard, Source
 from refinery.io.side_files import digests
 from refinery.operators import Library

@@ -118,7 +118,7 @@ def test_one_machine_uses_what_a_cluster_has_found(
     steps = [{"document_minhash_deduplicator": {"jaccard_threshold": 0.5}}, "clean_email_mapper"]
     one, place = local(tmp_path, steps, **KEYS), {"work_dir": tmp_path / "ray", "export_path": tmp_path / "ray.jsonl"}
     on_ray(tmp_path, steps, export_path=tmp_path / "ray" / "kept", **KEYS)
-    monkeypatch.setattr("refinery.execution.local_backend.find_duplicates", lambda given: 1 / 0)
+    monkeypatch.setattr("refinery.dedup.barrier.Barrier.find", lambda *given: 1 / 0)
     again = refinery.run(settings(tmp_path, steps, **KEYS, **place))
     assert rows(again, "duplicates", "count(*)")[0][0] > 10
     assert_same(one, again)
@@ -130,7 +130,6 @@ def test_near_values_are_found_by_a_task(driver: Any, tmp_path: Path, monkeypatc
     write_lines(tmp_path / "in.jsonl", [{"id": n, "text": text} for n, text in enumerate(texts)])
     step = {"document_simhash_deduplicator": {"hamming_distance": 4, "keep": "length(text) desc"}}
     one = local(tmp_path, [step, "clean_email_mapper"], **KEYS)
-    monkeypatch.setattr("refinery.execution.ray.barrier.find_duplicates", lambda given: 1 / 0)
     other = on_ray(tmp_path, [step, "clean_email_mapper"], **KEYS)
     assert rows(one, "duplicates", "max(distance)")[0][0] > 0
     assert_same(one, other)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from refinery.api import Run
-from refinery.execution.ray import barrier
+from refinery.dedup import barrier
 from tests.dedup.test_options import FAMILIES, MINHASH
 from tests.execution.ray.in_process import tasks_in_process
 from tests.execution.ray.runs import assert_same, in_partitions, local, on_ray, samples
@@ -65,7 +65,6 @@ def test_copies_of_many_unlike_texts_of_one_group_go(tmp_path: Path, monkeypatch
 
 def test_on_a_cluster(driver: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     in_partitions(monkeypatch)
-    monkeypatch.setattr(barrier, "find_duplicates", lambda given: 1 / 0)
     write_lines(tmp_path / "in.jsonl", samples(300))
     minhash = {"jaccard_threshold": 0.6, "hash": "fast", "verify": True, "keep": "length(text) desc"}
     steps = ["clean_email_mapper", {"document_minhash_deduplicator": minhash}, "clean_links_mapper"]

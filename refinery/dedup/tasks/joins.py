@@ -17,20 +17,20 @@ from refinery.common.lazy import pc
 from refinery.compiler.deduplicators import sql_of
 from refinery.compiler.templates import ident, lit
 from refinery.dedup.linked import links
+from refinery.dedup.match_keys import MatchKeys
 from refinery.dedup.matchers.equal import pairs_of, same_key
 from refinery.dedup.matchers.model import Pairs
 from refinery.dedup.row_groups import Cuts, divided, read_parts, write_groups, write_parts
-from refinery.execution.ray.task_files import Place as Place
-from refinery.execution.ray.task_files import connected, work
-from refinery.execution.ray.task_files import opened as opened
+from refinery.dedup.tasks.files import connected, limits, local, opened, work
 from refinery.kernels.core.arrow import numbers
 from refinery.storage.open import open_store
 from refinery.storage.store import Store
+from refinery.workers.executor import TaskPlace
 
 
-def look(place: Place, short: tuple[str, int] | None, names: Sequence[str]) -> str:
+def look(place: TaskPlace, short: tuple[str, int] | None, names: Sequence[str]) -> str:
     """Columns, number of rows and bytes of some files of match keys, and number of rows with the key `short`, as JSON."""
-    store, columns, rows, size, few = open_store(place[0]), list[str](), 0, 0, 0
+    store, columns, rows, size, few = open_store(place.store), list[str](), 0, 0, 0
     for name in names:
         with opened(store, name) as file:
             columns += [column for column in file.schema_arrow.names if column not in columns]
@@ -48,7 +48,7 @@ def _equal_rows(file: Any, column: str, value: int) -> int:
 
 
 def divide(
-    place: Place, carried: Sequence[str], compared: Sequence[str], shares: int, names: Sequence[str], to: str
+    place: TaskPlace, carried: Sequence[str], compared: Sequence[str], shares: int, names: Sequence[str], to: str
 ) -> str:
     """Write the match keys of some files, a part for each share of each compared column (`key`), beside carried columns.
 
@@ -72,7 +72,7 @@ def _columns(store: Store, names: Sequence[str], columns: Sequence[str]) -> pa.T
 
 
 def _by_shares(
-    place: Place, keys: pa.Table, carried: Sequence[str], compared: Sequence[str], shares: int
+    place: TaskPlace, keys: pa.Table, carried: Sequence[str], compared: Sequence[str], shares: int
 ) -> Iterator[tuple[pa.Table, Cuts]]:
     """For each compared column that is there, its values by shares, see `write_parts`."""
     beside = ", ".join(map(ident, carried))
@@ -86,7 +86,7 @@ def _by_shares(
             yield divided(table.drop_columns(["share"]), numbers(table["share"]), shares)
 
 
-def equal(place: Place, names: str, bounds: str, parts: Sequence[tuple[int, int]], to: str) -> str:
+def equal(place: TaskPlace, names: str, bounds: str, parts: Sequence[tuple[int, int]], to: str) -> str:
     """Write the links (`dedup.linked`) of samples that are equal in parts of `divide`; returns their number.
 
     names: files of `divide`, as JSON. parts: numbers, and `how`, the number of the column. bounds: of partitions of samples, as JSON.
@@ -98,7 +98,7 @@ def equal(place: Place, names: str, bounds: str, parts: Sequence[tuple[int, int]
     return str(len(found))
 
 
-def _equal(place: Place, store: Store, names: Sequence[str], parts: Sequence[tuple[int, int]]) -> Iterator[Pairs]:
+def _equal(place: TaskPlace, store: Store, names: Sequence[str], parts: Sequence[tuple[int, int]]) -> Iterator[Pairs]:
     for part, how in parts:
         table = read_parts(store, names, part)
         if table is not None:
@@ -107,13 +107,22 @@ def _equal(place: Place, store: Store, names: Sequence[str], parts: Sequence[tup
                     yield pairs_of(batch, how)
 
 
-def units(place: Place, names: str, sql: str, part: int, to: str) -> str:
-    """Write the units to remove, for one part of `divide`; return their number. sql: over `marks`."""
+def units(place: TaskPlace, names: str, files: Sequence[str], sql: str, part: int, to: str) -> str:
+    """Write the units to remove, for one part of `divide`, or for files of match keys; return their number.
+
+    names: files of `divide`, as JSON, none for a task that reads all the match keys. sql: over `marks`.
+    """
     with work(place) as (store, folder):
-        table, target = read_parts(store, json.loads(names), part), folder / "found.parquet"
-        if table is None:
-            return "0"
-        with connected(place, folder, marks=table) as con:
-            [(count,)] = con.execute(f"COPY ({sql}) TO {lit(str(target))} (FORMAT parquet)").fetchall()
+        divided, target = json.loads(names), folder / "found.parquet"
+        if not divided:
+            keys = MatchKeys([local(store, name, folder) for name in files], [], limits(place), folders=[folder])
+            with keys:
+                count = keys.write(sql, str(target))
+        else:
+            table = read_parts(store, divided, part)
+            if table is None:
+                return "0"
+            with connected(place, folder, marks=table) as con:
+                [(count,)] = con.execute(f"COPY ({sql}) TO {lit(str(target))} (FORMAT parquet)").fetchall()
         store.publish(target, to)
     return str(count)

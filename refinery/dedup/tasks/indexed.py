@@ -8,7 +8,6 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,37 +16,40 @@ import pyarrow.parquet as pq
 
 from refinery.dedup import index as indexes
 from refinery.dedup.match_keys import MatchKeys
-from refinery.execution.ray.input_files import FileFacts, check_files
-from refinery.execution.ray.task_files import Place, limits, local, opened, work
+from refinery.dedup.tasks.files import connected, limits, local, opened, work
+from refinery.io.input_files import FileFacts, check_files
 from refinery.kernels.core.arrow import ints, numbers
 from refinery.storage.open import open_store
 from refinery.storage.store import Store
+from refinery.workers.executor import TaskPlace
 
 # Row groups of a file of an index: the URL of its store, its name there, what is added to its numbers, the row groups.
 Portion = tuple[str, str, int, list[int]]
 
 
 def survey(
-    place: Place,
+    place: TaskPlace,
     names: Sequence[str],
     files: Sequence[tuple[str, str, int]],
     most: int,
     least: int,
     known: Sequence[FileFacts] = (),
 ) -> str:
-    """Pieces of an index, and the columns of all match keys, as JSON; "" if types of the index are others.
+    """Pieces of an index, the columns of all match keys, and portions of the run's own files that have other types, as JSON.
 
     names: of the run's match keys. files: of the index, in order: the URL of their store, their name, what is added to their
     numbers. most: number of pieces. least: rows of a piece. known: facts of files of the index on the driver's machine.
     """
     check_files(known)
-    store = open_store(place[0])
+    store = open_store(place.store)
     own = [_schema(store, name) for name in names]
     units = [unit for file in files for unit in _units(*file)]
     known = [_schema(open_store(url), name) for url, name, _ in files]
     schema = _together(own, known)
-    if schema is None:
-        return ""
+    others: list[Portion] = []
+    if schema is None:  # then the types are those with which SQL would compare the values
+        schema = _common(place, [*own, *known])
+        others = [(place.store, name, 0, _groups(store, name)) for name in names]
     size = max(least, -(-sum(rows for _, rows, _ in units) // most))
     pieces: list[tuple[int, list[Portion]]] = []
     room = 0
@@ -57,7 +59,26 @@ def survey(
             room = size
         pieces[-1][1].append(portion)
         room -= rows
-    return json.dumps({"schema": base64.b64encode(schema.serialize()).decode(), "pieces": pieces})
+    plain = base64.b64encode(schema.serialize()).decode()
+    return json.dumps({"schema": plain, "pieces": pieces, "others": others})
+
+
+def _groups(store: Store, name: str) -> list[int]:
+    with opened(store, name) as file:
+        return list(range(file.num_row_groups))
+
+
+def _common(place: TaskPlace, schemas: Sequence[pa.Schema]) -> pa.Schema:
+    """The columns of all schemas, with types to which SQL converts the values of all of them."""
+    tables: dict[str, pa.Table] = {}
+    for schema in schemas:
+        if not any(schema.equals(table.schema) for table in tables.values()):
+            tables[f"keys_{len(tables)}"] = schema.empty_table()
+    with connected(place, **tables) as con:
+        found: pa.Schema = (
+            con.sql(" UNION ALL BY NAME ".join(f"SELECT * FROM {name}" for name in tables)).to_arrow_table().schema
+        )
+        return found
 
 
 def _schema(store: Store, name: str) -> pa.Schema:
@@ -103,7 +124,9 @@ def _alike(one: pa.DataType, other: pa.DataType) -> bool:
     )
 
 
-def remember(place: Place, schema: str, portions: Sequence[Portion], to: str, known: Sequence[FileFacts] = ()) -> str:
+def remember(
+    place: TaskPlace, schema: str, portions: Sequence[Portion], to: str, known: Sequence[FileFacts] = ()
+) -> str:
     """Write a piece of an index under the numbers of its samples; returns the number of rows.
 
     schema: from `survey`. known: facts of the piece's files on the driver's machine.
@@ -138,28 +161,22 @@ def _fitted(table: pa.Table, columns: pa.Schema, shift: int) -> pa.Table:
     return pa.table(found, schema=columns)
 
 
-def extend(place: Place, keys: Sequence[str], first_rows: Sequence[int], duplicates: str, to: str) -> str:
+def extend(place: TaskPlace, keys: Sequence[str], first_rows: Sequence[int], removed: str, to: str) -> str:
     """Write the match keys of the samples of a partition that stay, as an index remembers them; returns their number.
 
-    keys: files of match keys. duplicates: file of the removed samples, "" for none. The rest is as in `index.extend`.
+    keys: files of match keys. removed: file of the removed samples, "" for none. The rest is as in `index.extend`.
     """
     with work(place) as (store, folder):
-        gone = pa.table({"_row": ints(np.zeros(0, np.int64))})
-        if duplicates:
-            with opened(store, duplicates) as file:
-                gone = file.read(columns=["_row"])
-        files, target = [_whole(store, name, folder) for name in keys], folder / "index.parquet"
+        numbers_of = np.frombuffer(store.bytes_at(removed, 0), np.int64) if removed else np.zeros(0, np.int64)
+        gone = pa.table({"_row": ints(numbers_of)})
+        files, target = [local(store, name, folder) for name in keys], folder / "index.parquet"
         with MatchKeys(files, [], limits(place), folders=[folder]) as relations:
             count = indexes.extend(relations, first_rows, gone, target)
         store.publish(target, to)
     return str(count)
 
 
-def _whole(store: Store, name: str, folder: Path) -> str:
-    return local(store, name, _schema(store, name).names, folder)
-
-
-def add_up(place: Place, names: Sequence[str], to: str) -> str:
+def add_up(place: TaskPlace, names: Sequence[str], to: str) -> str:
     """Write the rows of several files to one, in order, row group by row group; returns their number."""
     with work(place) as (store, folder):
         schema = pa.unify_schemas([_schema(store, name) for name in names], promote_options="permissive")

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any
 
-from refinery.dedup.barrier import DedupInput
-from refinery.execution.ray import environment, searches
-from refinery.execution.ray.cluster_tasks import FoundLinks, Partitions
-from refinery.execution.ray.connection import ClusterConnection
-from refinery.execution.ray.map import every
-from refinery.execution.ray.task_files import Place
+from refinery.dedup.model import DedupInput
+from refinery.dedup.partitions import LinkFiles, Partitions
+from refinery.dedup.tasks import searches
 from refinery.operators import local_modules
+from refinery.workers.executor import Executor
+from refinery.workers.serialization import to_json
 
 # Carried columns, compared columns, number of shares, least number of tasks; returns names of files.
 Divide = Callable[[Sequence[str], Sequence[str], int, int], list[str]]
@@ -29,15 +28,14 @@ class SearchTasks:
 
     def __init__(
         self,
-        cluster: ClusterConnection,
-        place: Place,
+        executor: Executor,
         folder: str,
         most: int,
         given: DedupInput,
         seen: Any,
         divide: Divide,
     ) -> None:
-        self._cluster, self._place, self._folder, self._most = cluster, place, folder, most
+        self._executor, self._folder, self._most = executor, folder, most
         self._given, self._seen, self._divide = given, seen, divide
 
     def shares(self, columns: Sequence[str], wave: int) -> list[Among]:
@@ -47,8 +45,12 @@ class SearchTasks:
         shares = max(-(-self._seen["bytes"] // self._most), wave // len(columns), 1)
         return [(column, share, shares) for column in columns for share in range(shares)]
 
-    def links(self, among: Sequence[Among], partitions: Partitions) -> FoundLinks:
-        """Links of matched samples. among: shares in which matched samples are; empty: one task searches all samples."""
+    def links(self, among: Sequence[Among], partitions: Partitions, here: bool = False) -> LinkFiles:
+        """Links of matched samples.
+
+        among: shares in which matched samples are; empty: one task searches all samples. here: by this process, where texts can be
+        compared.
+        """
         columns = list(dict.fromkeys(column for column, *_ in among))
         divided = json.dumps(self._divided(columns, among))
         names = [f"{self._folder}/found_{number:05d}.parts" for number in range(max(1, len(among)))]
@@ -59,12 +61,12 @@ class SearchTasks:
             read = self._values([column for column in columns if group is None or column != group[0]])
             files = [] if divided != "[]" else list(self._given.files)
             calls.append((files, divided, at, matching, read, group, bounds, name))
-        answers = self._run(searches.search, calls, "matches")
+        answers = self._here(calls) if here else self._run(searches.search, calls, "matches")
         kinds = {kind for one in answers for kind in one["kinds"]}
         if kinds:
             self._given.operator.sample_matcher.require(kinds)
         notes = [note for one in answers for note in one["notes"]]
-        return FoundLinks([call[-1] for call in calls], [one["parts"] for one in answers], notes)
+        return LinkFiles([call[-1] for call in calls], [one["parts"] for one in answers], notes)
 
     def _divided(self, columns: Sequence[str], among: Sequence[Among]) -> list[str]:
         """Files with each share, which is written once so that its task need not read the others; none where they are few.
@@ -80,15 +82,23 @@ class SearchTasks:
         """Stored columns of a search: all but the orders of samples, and some columns that other tasks search."""
         return [name for name in self._seen["columns"] if name not in without and not name.startswith("order_")]
 
+    def _here(self, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
+        complete = [(self._executor.place, *call, self._given.compare) for call in calls]
+        return [json.loads(searches.search(*arguments)) for arguments in complete]
+
     def _run(self, work: Callable[..., str], calls: Sequence[tuple[Any, ...]], label: str) -> list[Any]:
-        placed = [(self._place, *call) for call in calls]
         label = f"{self._given.step.name}: {label}"
-        return [json.loads(answer) for answer in every(self._cluster, work, placed, {"num_cpus": 1}, label)]
+        answers = self._executor.map(work, calls, label=label, files=_files(self._given))
+        return [json.loads(answer) for answer in answers]
 
 
 def _search(given: DedupInput) -> searches.Search:
-    """The matcher of a step for tasks, which require the same files of a user's matcher."""
+    """The matcher of a step for tasks."""
+    operator, functions = given.operator, to_json(list(given.operator.functions))
+    return searches.Search(operator.match, str(operator.matcher_path or ""), dict(given.step.params), functions)
+
+
+def _files(given: DedupInput) -> list[str]:
+    """The files of a user's matcher."""
     path = given.operator.matcher_path
-    files = [str(path), *map(str, local_modules(path).values())] if path is not None else []
-    around = environment.described((), (), cast(Any, None), files)  # without steps, no library is asked
-    return searches.Search(given.operator.match, str(path or ""), dict(given.step.params), around)
+    return [str(path), *map(str, local_modules(path).values())] if path is not None else []

@@ -16,28 +16,26 @@ from refinery.common.lazy import pq
 from refinery.dedup.match_keys import SqlLimits
 from refinery.storage.open import open_store
 from refinery.storage.store import Store
-
-# Place and limits of a task: the store with the match keys, DuckDB's memory, the folder to spill to.
-Place = tuple[str, str | None, str]
+from refinery.workers.executor import TaskPlace
 
 
 @contextmanager
-def work(place: Place) -> Iterator[tuple[Store, Path]]:
+def work(place: TaskPlace) -> Iterator[tuple[Store, Path]]:
     """The store, and a folder for files of one task."""
-    store = open_store(place[0])
+    store = open_store(place.store)
     with TemporaryDirectory(dir=store.scratch()) as folder:
         yield store, Path(folder)
 
 
-def limits(place: Place) -> SqlLimits:
+def limits(place: TaskPlace) -> SqlLimits:
     """Limits of the DuckDB of a task."""
-    return SqlLimits(1, place[1], place[2])
+    return SqlLimits(place.threads, place.memory, place.spill)
 
 
 @contextmanager
-def connected(place: Place, *folders: Path, **tables: pa.Table) -> Iterator[Any]:
-    """A connection of one thread with tables by their names, whose results are in any order. folders: that it writes to."""
-    with closing(connect(list(map(str, folders)), 1, place[1], place[2])) as con:
+def connected(place: TaskPlace, *folders: Path, **tables: pa.Table) -> Iterator[Any]:
+    """A connection with tables by their names, whose results are in any order. folders: that it writes to."""
+    with closing(connect(list(map(str, folders)), place.threads, place.memory, place.spill)) as con:
         con.execute(settings.ANY_ORDER).fetchall()
         for name, table in tables.items():
             con.register(name, table)
@@ -57,12 +55,12 @@ def read(store: Store, name: str) -> pa.Table:
         return file.read()
 
 
-def local(store: Store, name: str, columns: Sequence[str], folder: Path) -> str:
-    """A file on this machine with some columns of a file of the store."""
+def local(store: Store, name: str, folder: Path, columns: Sequence[str] | None = None) -> str:
+    """A file on this machine with some columns of a file of the store, or with all."""
     if store.on_this_machine:
         return str(store.fetch(name))
     with opened(store, name) as file:
-        there = [column for column in columns if column in file.schema_arrow.names]
+        there = [column for column in columns or file.schema_arrow.names if column in file.schema_arrow.names]
         path = folder / name.replace("/", "-")
         pq.write_table(file.read(columns=there), path, compression="none")
     return str(path)

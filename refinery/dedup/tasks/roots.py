@@ -11,14 +11,15 @@ import pyarrow as pa
 
 from refinery.dedup.row_groups import Cuts, each_part, read_parts, write_groups, write_parts
 from refinery.dedup.stars import Equal, both_ways, components, large_star, one_way, small_star
-from refinery.execution.ray.task_files import Place, work
+from refinery.dedup.tasks.files import work
 from refinery.kernels.core.arrow import ints, numbers
 from refinery.storage.store import Store
+from refinery.workers.executor import TaskPlace
 
 _NONE = pa.table({"one": pa.array([], pa.int64()), "other": pa.array([], pa.int64())})
 
 
-def star(place: Place, names: str, bounds: str, larger: bool, parts: Sequence[int], to: str) -> str:
+def star(place: TaskPlace, names: str, bounds: str, larger: bool, parts: Sequence[int], to: str) -> str:
     """Half of a round over the roots of some partitions; returns the number of changes.
 
     names: files of equalities in both directions, as JSON. larger: the first half. parts: the first partition, and the end.
@@ -33,7 +34,7 @@ def star(place: Place, names: str, bounds: str, larger: bool, parts: Sequence[in
     return str(changes)
 
 
-def resolve(place: Place, names: str, bounds: str, to: str) -> str:
+def resolve(place: TaskPlace, names: str, bounds: str, to: str) -> str:
     """All rounds at once, for few equalities; returns their number. The arguments are those of `star`."""
     with work(place) as (store, folder):
         table = read_parts(store, json.loads(names), 0, len(json.loads(bounds)) - 1) or _NONE
@@ -47,7 +48,7 @@ def _write(store: Store, equal: Equal, bounds: str, path: Path, to: str) -> None
     store.publish(path, to)
 
 
-def reply(place: Place, names: str, wanted: str, parts: Sequence[int], to: str) -> str:
+def reply(place: TaskPlace, names: str, wanted: str, parts: Sequence[int], to: str) -> str:
     """Write the first roots of roots that partitions want, as far as they are others; returns their number.
 
     names: files of equalities after the last round. wanted: the file of each partition with the roots that it has, "" without

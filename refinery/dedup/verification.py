@@ -7,17 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from refinery.compiler.program import Program
-from refinery.dedup.barrier import DedupInput
 from refinery.dedup.matchers.candidates import ROUNDS, left_over
+from refinery.dedup.model import DedupInput
+from refinery.dedup.partitions import LinkFiles, Partitions
 from refinery.dedup.row_groups import Share, shares_of
-from refinery.execution.ray import candidates
-from refinery.execution.ray.cluster_tasks import FoundLinks, Partitions
-from refinery.execution.ray.connection import ClusterConnection
-from refinery.execution.ray.map import every
-from refinery.execution.ray.task_files import Place
+from refinery.dedup.tasks import candidates
 from refinery.io.model import Part, Shard
-from refinery.workers.runner import Runner
+from refinery.workers.executor import Executor
 from refinery.workers.serialization import to_json
 from refinery.workers.tasks import Task
 
@@ -25,27 +21,25 @@ _BATCH = 16 << 20
 
 
 class CandidateTasks:
-    """Tasks of one deduplicator. folder: of its temporary files in the store. runner: runs shards with a program."""
+    """Tasks of one deduplicator. folder: of its temporary files in the store."""
 
     def __init__(
         self,
-        cluster: ClusterConnection,
-        place: Place,
+        executor: Executor,
         folder: str,
         partitions: Partitions,
-        runner: Callable[[Program], Runner],
     ) -> None:
-        self._cluster, self._place, self._folder = cluster, place, folder
-        self._parts, self._count, self._runner = partitions, len(partitions), runner
+        self._executor, self._folder = executor, folder
+        self._parts, self._count = partitions, len(partitions)
 
     def verified(
         self, given: DedupInput, divided: Sequence[str], groups: Sequence[Sequence[tuple[int, int]]]
-    ) -> FoundLinks:
+    ) -> LinkFiles:
         """Links of samples that share a band and are alike; see `matchers.candidates.verified`.
 
         divided: files of bands by shares, see `joins.divide`. groups: parts of each task, and the band of each part.
         """
-        found, states = FoundLinks(), self._names("buckets", len(groups))
+        found, states = LinkFiles(), self._names("buckets", len(groups))
         members = self._buckets(divided, groups, states)
         if not any(members):
             return found
@@ -97,8 +91,8 @@ class CandidateTasks:
         found = self._run(candidates.wanted, [(at, own, folder) for at, own in _some(members) if at >= first])
         wanted = {shard for answer in found.values() for shard in json.loads(answer)}
         shards = [_restricted(shard, folder) for shard in given.compare.shards() if shard.index in wanted]
-        task = Task(folder, _BATCH, write=False, store=self._place[0])
-        runner = self._runner(given.compare.program())
+        task = Task(folder, _BATCH, write=False, store=self._executor.place.store)
+        runner = self._executor.runner(given.step, given.compare.program())
         try:
             results = runner.run(shards, lambda _: task)
         finally:
@@ -145,7 +139,7 @@ class CandidateTasks:
         carried: Sequence[Sequence[Share]],
         files: Sequence[list[str]],
         column: str,
-        findings: FoundLinks,
+        findings: LinkFiles,
     ) -> list[str]:
         """Files with the pairs that are alike; `findings` gets their links."""
         answers = self._names(f"answers_{column}_{number}", self._count)
@@ -162,7 +156,7 @@ class CandidateTasks:
     def _run(self, work: Callable[..., str], calls: Sequence[tuple[Any, ...]], *shared: Any) -> dict[int, str]:
         """Answers of tasks by the first item of each call. shared: first arguments of all of them."""
         label, rest = f"compare: {work.__name__}", [tuple(rest) for _, *rest in calls]
-        found = every(self._cluster, work, rest, {"num_cpus": 1}, label, (self._place, *shared))
+        found = self._executor.map(work, rest, shared, label)
         return {at: answer for (at, *_), answer in zip(calls, found, strict=True)}
 
     def _names(self, kind: str, count: int, ending: str = "parquet") -> list[str]:

@@ -22,9 +22,10 @@ from refinery.dedup.match_keys import MatchKeys
 from refinery.dedup.matchers import candidates
 from refinery.dedup.matchers.model import Pairs
 from refinery.dedup.row_groups import Share, read_parts, read_shares, write_groups
-from refinery.execution.ray.task_files import Place, connected, limits, local, publish, work
+from refinery.dedup.tasks.files import connected, limits, local, publish, work
 from refinery.kernels.core.arrow import ints, numbers
 from refinery.storage.store import Store
+from refinery.workers.executor import TaskPlace
 from refinery.workers.functions import register
 from refinery.workers.match_keys import SHARD_BITS
 from refinery.workers.serialization import from_json
@@ -56,7 +57,7 @@ _NONE = pa.table({"band": pa.array([], pa.int32()), "key": pa.nulls(0), "_row": 
 FUNCTIONS = {"shingles": "jaccard", "signature": "estimate_jaccard"}
 
 
-def buckets(place: Place, names: str, bounds: str, parts: Sequence[tuple[int, int]], to: str, rows: str) -> str:
+def buckets(place: TaskPlace, names: str, bounds: str, parts: Sequence[tuple[int, int]], to: str, rows: str) -> str:
     """Write the buckets of some parts of `joins.divide`, and the numbers of their members, whose partitions are returned as JSON.
 
     names: files of `joins.divide`, as JSON. parts: numbers, and the band of each. bounds: of partitions of samples, as JSON.
@@ -72,7 +73,9 @@ def buckets(place: Place, names: str, bounds: str, parts: Sequence[tuple[int, in
     return json.dumps(there)
 
 
-def _buckets(place: Place, store: Store, names: Sequence[str], parts: Sequence[tuple[int, int]]) -> Iterator[pa.Table]:
+def _buckets(
+    place: TaskPlace, store: Store, names: Sequence[str], parts: Sequence[tuple[int, int]]
+) -> Iterator[pa.Table]:
     for part, band in parts:
         table = read_parts(store, names, part)
         if table is not None:
@@ -80,7 +83,7 @@ def _buckets(place: Place, store: Store, names: Sequence[str], parts: Sequence[t
                 yield con.sql(sql_of(candidates.buckets_of([band]))).to_arrow_table()
 
 
-def wanted(place: Place, shares: Sequence[Share], to: str) -> str:
+def wanted(place: TaskPlace, shares: Sequence[Share], to: str) -> str:
     """Write the numbers of the members in a partition, a file for each shard; returns the shards as JSON.
 
     to: folder of the files in the store.
@@ -100,7 +103,7 @@ def rows_of(folder: str, shard: int) -> str:
     return f"{folder}/{shard:05d}.rows.npy"
 
 
-def contents(place: Place, shingles: Sequence[str], keys: Sequence[str], to: str) -> str:
+def contents(place: TaskPlace, shingles: Sequence[str], keys: Sequence[str], to: str) -> str:
     """Write a number for each sample of a partition that its shingles give, and one of its signature; returns their number.
 
     keys: files with the signatures of the partition, where there is an index.
@@ -114,7 +117,7 @@ def contents(place: Place, shingles: Sequence[str], keys: Sequence[str], to: str
     return str(count)
 
 
-def remembered(place: Place, shares: Sequence[Share], keys: Sequence[str], to: str) -> str:
+def remembered(place: TaskPlace, shares: Sequence[Share], keys: Sequence[str], to: str) -> str:
     """Write a number for each member of a partition of an index that its signature gives; returns their number."""
     with work(place) as (store, folder), _computed(place, folder, _files(store, keys, ["signature"], folder)) as found:
         with found.relation("members", pa.table({"_row": pc.unique(read_shares(store, shares)["_row"])})):
@@ -124,7 +127,7 @@ def remembered(place: Place, shares: Sequence[Share], keys: Sequence[str], to: s
 
 
 def pairs(
-    place: Place, state: str, contents: Sequence[str], answers: Sequence[str], bounds: str, after: str, to: str
+    place: TaskPlace, state: str, contents: Sequence[str], answers: Sequence[str], bounds: str, after: str, to: str
 ) -> str:
     """Write the pairs to compare next of some buckets, by partitions of `_row`, which are returned as JSON.
 
@@ -152,13 +155,13 @@ def pairs(
     return json.dumps(parts)
 
 
-def left(place: Place, shares: Sequence[Share]) -> str:
+def left(place: TaskPlace, shares: Sequence[Share]) -> str:
     """Number of samples of a partition in the pairs that are left."""
     with work(place) as (store, _):
         return str(len(pc.unique(read_shares(store, shares)["_row"])))
 
 
-def carry(place: Place, shares: Sequence[Share], files: Sequence[str], column: str, bounds: str, to: str) -> str:
+def carry(place: TaskPlace, shares: Sequence[Share], files: Sequence[str], column: str, bounds: str, to: str) -> str:
     """Write the pairs of a partition with a column of `_row`, by partitions of `via`, which are returned as JSON.
 
     files: with the column, named by shards. column: `shingles` for pairs of this run, `signature` for pairs with an index.
@@ -175,7 +178,7 @@ def carry(place: Place, shares: Sequence[Share], files: Sequence[str], column: s
 
 
 def compare(
-    place: Place,
+    place: TaskPlace,
     shares: Sequence[Share],
     files: Sequence[str],
     column: str,
@@ -233,11 +236,11 @@ def _of_shards(names: Sequence[str], rows: pa.ChunkedArray) -> list[str]:
 
 def _files(store: Store, names: Sequence[str], columns: Sequence[str], folder: Path) -> list[str]:
     """Files on this machine with some columns besides `_row`."""
-    return [local(store, name, ["_row", *columns], folder) for name in names]
+    return [local(store, name, folder, ["_row", *columns]) for name in names]
 
 
 @contextmanager
-def _computed(place: Place, folder: Path, files: Sequence[str], beside: Sequence[str] = ()) -> Iterator[MatchKeys]:
+def _computed(place: TaskPlace, folder: Path, files: Sequence[str], beside: Sequence[str] = ()) -> Iterator[MatchKeys]:
     """A connection with the view `computed` over files, if there are any. beside: files that it reads, too."""
     every = [*files, *beside]
     folders = {str(folder), *(str(Path(file).parent) for file in every)}

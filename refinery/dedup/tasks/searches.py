@@ -15,31 +15,29 @@ from refinery.dedup.linked import links
 from refinery.dedup.match_keys import MatchKeys
 from refinery.dedup.matchers.model import SampleMatcher
 from refinery.dedup.row_groups import read_parts, write_groups
-from refinery.execution.ray import environment
-from refinery.execution.ray.task_files import Place, limits, local, work
+from refinery.dedup.tasks.files import limits, local, work
 from refinery.operators.model import matcher_of
-from refinery.operators.modules import forget_users
+from refinery.workers.executor import TaskPlace
+from refinery.workers.functions import register
+from refinery.workers.serialization import from_json
 
 
 @dataclass(frozen=True)
 class Search:
-    """A matcher and the parameters of its step. path: of a user's file, else "". around: requirements of the file, see `environment`."""
+    """A matcher and the parameters of its step. path: of a user's file, else "". functions: of the operator, as JSON."""
 
     match: str
     path: str
     params: dict[str, Any]
-    around: str
+    functions: str
 
     def matcher(self) -> SampleMatcher:
-        """The matcher, on this machine. Raises OperatorError if the machine has other files than the driver."""
-        environment.check(self.around)
-        if self.path:
-            forget_users()  # an earlier run may have left its code in this process
+        """The matcher, on this machine."""
         return cast(SampleMatcher, matcher_of(self.match, Path(self.path) if self.path else None))
 
 
 def search(
-    place: Place,
+    place: TaskPlace,
     names: Sequence[str],
     divided: str,
     part: int,
@@ -48,11 +46,13 @@ def search(
     among: tuple[str, int, int] | None,
     bounds: str,
     to: str,
+    compare: Any = None,
 ) -> str:
     """Write the links of matched samples, by partitions of samples.
 
     names: of match keys; none where `divided`, files of `joins.divide` as JSON, have the share, as a part. matching: a `Search`, as JSON. columns: to read. among: search among samples that are equal in a column, of a share of its values:
-    the column, the share, the number of shares; None searches all samples. bounds: of partitions, as JSON. Returns the partitions that have links, notes,
+    the column, the share, the number of shares; None searches all samples. bounds: of partitions, as JSON. compare: compares texts, in the
+    process of the driver alone. Returns the partitions that have links, notes,
     and kinds of match keys, as JSON.
     """
     given = Search(**json.loads(matching))
@@ -60,7 +60,7 @@ def search(
     column, share, shares = among or ("", 0, 1)
     where = f"hash({ident(column)}) % {shares} = {share}" if shares > 1 and names else "true"
     with work(place) as (store, folder):
-        files = [local(store, name, columns, folder) for name in names]
+        files = [local(store, name, folder, columns) for name in names]
         if not names:
             table = read_parts(store, json.loads(divided), part)
             if table is None:
@@ -68,9 +68,12 @@ def search(
             files = [str(folder / "share.parquet")]
             table = table.rename_columns([column if name == "key" else name for name in table.column_names])
             pq.write_table(table, files[0], compression="none")
-        with MatchKeys(files, matcher.columns, limits(place), folders=[folder], where=where) as keys:
+        with (
+            MatchKeys(files, matcher.columns, limits(place), folders=[folder], where=where) as keys,
+            register(keys.con, from_json(given.functions)).kept(),
+        ):
             if among is None:
-                found = matcher.pairs(keys, given.params, cast(Any, None), notes)
+                found = matcher.pairs(keys, given.params, compare, notes)
             else:
                 found = matcher.pairs_among(keys, column, given.params)
             linked = links(found)

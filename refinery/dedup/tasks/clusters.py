@@ -1,0 +1,214 @@
+"""Tasks that make clusters of links, by partitions, and write what a deduplicator removes.
+
+Links are gathered by partitions of samples, which are ranges of shards; equalities of roots are resolved (`execution.ray.roots`);
+clusters are settled by partitions of their first samples, with the match keys of their members beside them; then the rows of tables
+are put in order, again by partitions.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from refinery.common.lazy import pc, pq
+from refinery.dedup.clusters import Clusters, matches_of
+from refinery.dedup.linked import gathered, renamed
+from refinery.dedup.match_keys import MatchKeys, SqlLimits
+from refinery.dedup.row_groups import read_parts, write_groups
+from refinery.dedup.stars import both_ways
+from refinery.dedup.tasks.files import limits as _limits
+from refinery.dedup.tasks.files import local as _local
+from refinery.dedup.tasks.files import opened
+from refinery.dedup.tasks.files import publish as _publish
+from refinery.dedup.tasks.files import read as _read
+from refinery.dedup.tasks.files import work as _work
+from refinery.kernels.core.arrow import ints, numbers
+from refinery.kernels.core.digest import size_and_digest
+from refinery.storage.store import Store
+from refinery.workers.executor import TaskPlace
+from refinery.workers.functions import register
+from refinery.workers.match_keys import write_removed
+from refinery.workers.serialization import from_json
+
+
+def gather(place: TaskPlace, names: str, bounds: str, part: int, to: str, equal: str, wanted: str) -> str:
+    """Write one link for each sample of a partition, the roots that are equal, and all roots of the links.
+
+    names: files of links, as JSON. bounds: of partitions, as JSON. The roots are written by partitions. Returns the number of
+    links and of equalities, as JSON.
+    """
+    at = json.loads(bounds)
+    with _work(place) as (store, folder):
+        table = read_parts(store, json.loads(names), part)
+        if table is None:
+            return json.dumps([0, 0])
+        found, roots = gathered(table)
+        _publish(store, found, folder, to)
+        write_groups(both_ways((numbers(roots["a"]), numbers(roots["b"]))), "one", at, folder / "equal.parts")
+        write_groups(pa.table({"root": pc.unique(found["root"])}), "root", at, folder / "wanted.parts")
+        store.publish(folder / "equal.parts", equal)
+        store.publish(folder / "wanted.parts", wanted)
+    return json.dumps([len(found), len(roots)])
+
+
+def spread(
+    place: TaskPlace,
+    roots: str,
+    without: Sequence[str],
+    bounds: str,
+    part: int,
+    links: str,
+    keys: Sequence[str],
+    to: str,
+) -> str:
+    """Write the links of a partition with their match keys, by partitions of roots; returns the number of links.
+
+    roots: files of `roots.reply`, as JSON. keys: files of match keys of the partition's shards; none where `settle` reads
+    them. without: beginnings of the names of columns that are no longer needed.
+    """
+    with _work(place) as (store, folder):
+        table, final = _read(store, links), read_parts(store, json.loads(roots), part)
+        if final is not None:
+            table = renamed(table, final)
+        if keys:
+            table = _with_keys(store, table, keys, tuple(without))
+        write_groups(table, "root", json.loads(bounds), folder / "spread.parts")
+        store.publish(folder / "spread.parts", to)
+    return str(len(table))
+
+
+def _with_keys(store: Store, table: pa.Table, keys: Sequence[str], without: tuple[str, ...]) -> pa.Table:
+    """Links with the columns of match keys; both have each sample once."""
+    found = []
+    for name in keys:
+        with opened(store, name) as file:
+            columns = [column for column in file.schema_arrow.names if not column.startswith(without)]
+            known = file.read(columns=columns)
+        found.append(known.filter(pc.is_in(known["_row"], table["_row"])))
+    known = pa.concat_tables(found, promote_options="permissive").sort_by("_row")
+    if not known["_row"].equals(table["_row"]):
+        raise ValueError("samples in pairs are not those of the match keys")
+    for name in known.column_names:
+        if name != "_row":
+            table = table.append_column(name, known[name])
+    return table
+
+
+_LINK = ("root", "via", "how", "jaccard")
+
+
+def settle(
+    place: TaskPlace,
+    names: str,
+    survivors: str,
+    bounds: str,
+    part: int,
+    keys: Sequence[str],
+    own_keys: str,
+    removed: str,
+    members: str,
+    matches: str,
+) -> str:
+    """Choose the samples that stay of the clusters of a partition; write the removed ones, all members, and the matches.
+
+    names: files of links, as JSON. survivors: SQL, "" if the first sample stays. keys: files of match keys; without any, they
+    are beside the links, and go to the file `own_keys`. Returns the number of removed samples, the size of the largest cluster,
+    and the partitions of members, as JSON.
+    """
+    at = json.loads(bounds)
+    with _work(place) as (store, folder):
+        table = read_parts(store, json.loads(names), part)
+        if table is None:
+            return json.dumps([0, 0, []])
+        table = table.sort_by("_row")
+        row, root, via, how, jaccard = _links(table)
+        beside = [] if keys else [_keys_beside(store, table, folder, own_keys)]
+        kept = root
+        if survivors:
+            files = [_local(store, name, folder) for name in (*keys, *beside)]
+            kept = _survivors(_limits(place), files, survivors, row, root)
+        clusters = Clusters(row, root, kept, via, how, jaccard)
+        sizes, gone = clusters.sizes(), matches_of(clusters)
+        everyone = pa.table({"_row": ints(row), "kept": ints(clusters.kept), "size": ints(sizes)})
+        write_groups(gone.select(["_row"]), "_row", at, folder / "removed.parts")
+        there = write_groups(everyone, "kept", at, folder / "members.parts")
+        _publish(store, gone, folder, matches)
+        store.publish(folder / "removed.parts", removed)
+        store.publish(folder / "members.parts", members)
+    return json.dumps([len(gone), int(sizes.max(initial=0)), there])
+
+
+def _keys_beside(store: Store, table: pa.Table, folder: Path, name: str) -> str:
+    """Write the match keys that links have beside them; returns the name of the file."""
+    keys = table.select([column for column in table.column_names if column not in _LINK])
+    pq.write_table(keys, folder / "keys.parquet", compression="none")
+    store.publish(folder / "keys.parquet", name)
+    return name
+
+
+def _links(table: pa.Table) -> tuple[np.ndarray, ...]:
+    """Columns of links: `_row`, `root`, `via`, `how`, and `jaccard`, which is NaN where no pair was compared."""
+    found = [numbers(table[name]) for name in ("_row", *_LINK[:-1])]
+    if "jaccard" in table.column_names:
+        return *found, numbers(table["jaccard"].fill_null(np.nan))
+    return *found, np.full(len(table), np.nan)
+
+
+def _survivors(limits: SqlLimits, files: Sequence[str], sql: str, row: np.ndarray, root: np.ndarray) -> np.ndarray:
+    """The sample of each cluster that stays, for each sample."""
+    with (
+        MatchKeys(files, [], limits) as keys,
+        keys.relation("members", pa.table({"_row": ints(row), "root": ints(root)})),
+    ):
+        table = keys.con.sql(sql).to_arrow_table().sort_by("root")
+    return numbers(table["kept"])[np.searchsorted(numbers(table["root"]), root)]
+
+
+def describe(
+    place: TaskPlace, sql: str, functions: str, bounds: str, keys: Sequence[str], matches: str, to: str
+) -> str:
+    """Write the rows of `duplicates` for the matches of a partition of roots, by partitions of samples; returns their number.
+
+    sql: makes them of `found` and the match keys. functions: that it calls, as JSON. keys: files of match keys.
+    """
+    with _work(place) as (store, folder):
+        files = [_local(store, name, folder) for name in keys]
+        with MatchKeys(files, [], _limits(place), folders=[folder]) as marks:
+            with register(marks.con, from_json(functions)).kept(), marks.relation("found", _read(store, matches)):
+                table = marks.con.sql(sql).to_arrow_table()
+        write_groups(table, "_row", json.loads(bounds), folder / "described.parts")
+        store.publish(folder / "described.parts", to)
+    return str(len(table))
+
+
+def remove(place: TaskPlace, names: str, part: int, to: str) -> str:
+    """Write the numbers of the removed samples of a partition, if there are any.
+
+    names: files of `settle`, as JSON. Returns the size and digest of the file, and the places of each shard's samples in it, as JSON.
+    """
+    with _work(place) as (store, folder):
+        table = read_parts(store, json.loads(names), part)
+        if table is None:
+            return json.dumps([None, []])
+        places = list(write_removed(folder / "rows", np.sort(numbers(table["_row"]))))
+        seen = size_and_digest(folder / "rows")
+        store.publish(folder / "rows", to)
+    return json.dumps([seen, places])
+
+
+def in_order(place: TaskPlace, files: str, kind: str, by: Sequence[str], part: int, to: str) -> str:
+    """Write the rows of a partition in order. files: of rows by partitions, by their kind, as JSON. Returns size and digest as JSON."""
+    with _work(place) as (store, folder):
+        table = read_parts(store, json.loads(files)[kind], part)
+        if table is None:
+            raise ValueError(f"{to}: no rows")
+        pq.write_table(
+            table.sort_by([(name, "ascending") for name in by]), folder / "ordered.parquet", compression="zstd"
+        )
+        seen = size_and_digest(folder / "ordered.parquet")
+        store.publish(folder / "ordered.parquet", to)
+    return json.dumps(seen)
