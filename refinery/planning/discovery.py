@@ -2,27 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from refinery.errors import DataError, problems_of
-from refinery.io.model import Source
+from refinery.io.model import Keys, Source
 from refinery.io.python_data.kinds import in_memory
 from refinery.io.sources import search
+from refinery.operators import Library
 from refinery.operators.reader_files import ReaderFile
-from refinery.planning.field_check import text_fields
 from refinery.planning.phase import Phase, attempt
 from refinery.recipe import Recipe
+from refinery.recipe.model import InputConfig
 
 
-def discover(recipe: Recipe, readers: Iterable[ReaderFile], dataset: Any, place: str) -> Phase[list[Source]]:
+@dataclass(frozen=True)
+class InputSettings:
+    """Inputs of a recipe. file: of the recipe. readers: of users' formats. place: of the inputs in the recipe."""
+
+    inputs: tuple[InputConfig, ...]
+    suffixes: tuple[str, ...]
+    file: str | None
+    readers: tuple[ReaderFile, ...]
+    place: str
+
+    @staticmethod
+    def of(recipe: Recipe, library: Library) -> InputSettings:
+        """The inputs of a recipe."""
+        readers, place = tuple(library.readers.values()), recipe.places.get("dataset_path", "")
+        return InputSettings(recipe.inputs, recipe.suffixes, recipe.path, readers, place)
+
+
+def discover(settings: InputSettings, dataset: Any, texts: tuple[Keys, ...]) -> Phase[list[Source]]:
     """The sources of every input that can be read.
 
-    dataset: a table or frame in place of the recipe's inputs, or None. readers: of users' formats. place: of the inputs.
+    dataset: a table or frame in place of the recipe's inputs, or None. texts: keys of the fields that are read as text.
     """
-    phase = _table(dataset) if dataset is not None else _files(recipe, readers, place)
-    texts = text_fields(recipe)
+    phase = _table(dataset) if dataset is not None else _files(settings)
     return replace(phase, value=[replace(source, texts=texts) for source in phase.value])
 
 
@@ -31,9 +47,9 @@ def _table(dataset: Any) -> Phase[list[Source]]:
     return attempt(lambda: [_in_memory(dataset)], nothing)
 
 
-def _files(recipe: Recipe, readers: Iterable[ReaderFile], place: str) -> Phase[list[Source]]:
-    sources, notes, wrong = search(recipe.inputs, recipe.suffixes, recipe.path, readers)
-    problems = problems_of(DataError("\n".join(wrong)), place)
+def _files(settings: InputSettings) -> Phase[list[Source]]:
+    sources, notes, wrong = search(settings.inputs, settings.suffixes, settings.file, settings.readers)
+    problems = problems_of(DataError("\n".join(wrong)), settings.place)
     return Phase(sources, tuple(problems), tuple(notes))
 
 

@@ -10,7 +10,7 @@ from refinery.compiler.templates import arguments
 from refinery.errors import Problem, suggestion
 from refinery.io.first_samples import FileFields, InputFields, closer_look, first_look
 from refinery.io.formats import encoding_without_mark
-from refinery.io.model import Shard
+from refinery.io.model import Keys, Shard
 from refinery.operators import Library
 from refinery.recipe import Recipe
 from refinery.recipe.model import Step
@@ -66,34 +66,49 @@ def _asked(step: Step, body: str) -> Iterator[NamedField]:
             yield NamedField(value, step.where, by, is_either=True)
 
 
-def text_fields(recipe: Recipe) -> tuple[tuple[str, ...], ...]:
-    """The keys of the fields that the recipe and its steps name as text."""
-    named = [recipe.text_key, *(step.params.get("text_key") for step in recipe.steps)]
-    return tuple(sorted({keys_of(name) for name in named if name}))
+@dataclass(frozen=True)
+class FieldNames:
+    """The fields that a recipe names.
+
+    named: by the recipe and its steps. of_recipe: those without the steps', which compiling looks up in columns. texts: keys
+    of the fields named as text. decides: the samples decide what a field holds, for the recipe does not say how many of
+    them may be unreadable.
+    """
+
+    named: tuple[NamedField, ...]
+    of_recipe: tuple[NamedField, ...]
+    texts: tuple[Keys, ...]
+    decides: bool
+
+    @staticmethod
+    def of(recipe: Recipe, library: Library) -> FieldNames:
+        """The fields that a recipe names."""
+        named, of_recipe = (tuple(named_fields(recipe, steps, library)) for steps in (recipe.steps, ()))
+        texts = {keys_of(field.field) for field in named if field.is_text}
+        return FieldNames(named, of_recipe, tuple(sorted(texts)), recipe.max_quarantined is None)
 
 
-def missing_fields(recipe: Recipe, library: Library, shards: Sequence[Shard]) -> tuple[list[Problem], list[str]]:
+def missing_fields(names: FieldNames, shards: Sequence[Shard]) -> tuple[list[Problem], list[str]]:
     """Problems of fields that no sample has, or that hold no text and should, and notes on what only some samples have.
 
     Where the first samples of files have a problem, more of the input is looked at. A field that is still missing is a problem
     where nothing was left out, or a field of a similar name is there; else a note. Raises DataError for a file that cannot be read.
     """
     look = first_look(shards)
-    problems, notes = _compared(recipe, library, look, True)
+    problems, notes = _compared(names, look, True)
     if problems and not look.is_typed:
         look = closer_look(shards)
-        problems, notes = _compared(recipe, library, look, look.whole)
+        problems, notes = _compared(names, look, look.whole)
     return list(dict.fromkeys(problems)), list(dict.fromkeys(notes))
 
 
-def _compared(recipe: Recipe, library: Library, look: InputFields, whole: bool) -> tuple[list[Problem], list[str]]:
+def _compared(names: FieldNames, look: InputFields, whole: bool) -> tuple[list[Problem], list[str]]:
     problems: list[Problem] = []
     notes: list[str] = []
     seen = look.glimpses
-    for named in named_fields(recipe, recipe.steps, library):
-        problems += _of_other_types(named, seen, recipe.max_quarantined is None) if named.is_text else []
-    # Compiling looks up what steps name where all files are typed.
-    for named in named_fields(recipe, () if look.is_typed else recipe.steps, library) if seen else ():
+    for named in names.named:
+        problems += _of_other_types(named, seen, names.decides) if named.is_text else []
+    for named in (names.of_recipe if look.is_typed else names.named) if seen else ():
         lacking = [glimpse for glimpse in seen if not named.stands_in(glimpse)]
         if len(lacking) < len(seen):
             notes += _notes_of_some(named, seen, lacking) if named.is_text else []
@@ -104,14 +119,11 @@ def _compared(recipe: Recipe, library: Library, look: InputFields, whole: bool) 
     return problems, notes
 
 
-def _of_other_types(named: NamedField, seen: Sequence[FileFields], judged: bool) -> list[Problem]:
-    """Text fields that hold something else: in a file with types, or in all the other samples that were looked at.
-
-    judged: the samples decide, for the recipe does not say how many of them may be unreadable.
-    """
+def _of_other_types(named: NamedField, seen: Sequence[FileFields], decides: bool) -> list[Problem]:
+    """Text fields that hold something else: in a file with types, or in all the other samples if these decide."""
     wrong = [glimpse for glimpse in seen if glimpse.kind_of(named.field) is not None]
     having = [glimpse for glimpse in seen if not glimpse.typed and glimpse.has(named.field)]
-    everywhere = judged and all(glimpse in wrong for glimpse in having)
+    everywhere = decides and all(glimpse in wrong for glimpse in having)
     for glimpse in wrong:
         if glimpse.typed or everywhere:
             return [_problem_of_type(named, glimpse)]

@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AnySet
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -58,25 +58,37 @@ def part_of(shards: Sequence[Shard]) -> list[Shard]:
     return list(shards[::step])
 
 
-def find_schema(recipe: Recipe, library: Library, samples: Samples, complete: bool, place: str) -> Phase[Schema]:
+@dataclass(frozen=True)
+class SchemaSettings:
+    """What decides the schema of a recipe's samples.
+
+    names: fields that its SQL may read, in lower case. declared: types that it declares, by the keys of fields. profiles:
+    `module:function` that looks at the shards of a large input on a cluster, or "". workers: threads that look at others.
+    """
+
+    names: frozenset[str]
+    declared: Mapping[Keys, str]
+    profiles: str
+    workers: int
+
+    @staticmethod
+    def of(recipe: Recipe, library: Library) -> SchemaSettings:
+        """The settings of a recipe."""
+        declared = {keys_of(name): kind for name, kind in recipe.fields}
+        profiles = EXECUTORS[recipe.executor_type].profiles
+        return SchemaSettings(names_in_sql(recipe, library), declared, profiles, worker_count(recipe.np))
+
+
+def find_schema(settings: SchemaSettings, samples: Samples, complete: bool, place: str) -> Phase[Schema]:
     """The schema of the samples. complete: of all of them, not of a part of a large input."""
     if not samples.known:
         return Phase(ANY_FIELDS)
     seen = samples.shards if complete else part_of(samples.shards)
-    look = partial(input_schema, recipe, library, samples.lines, seen, worker_count(recipe.np))
-    phase = attempt(look, ANY_FIELDS, place)
+    phase = attempt(partial(input_schema, settings, samples.lines, seen), ANY_FIELDS, place)
     schema = phase.value
     if samples.assumed and schema.columns:
         schema = replace(schema, columns={**samples.assumed, **schema.columns})
-    notes = [*_undeclared(recipe, samples.lines), *_of_part(schema, len(seen), len(samples.shards))]
-    return replace(phase, value=schema, notes=tuple(notes))
-
-
-def _undeclared(recipe: Recipe, lines: bool) -> list[str]:
-    """A line on declared types that say nothing: columns of tables have their own."""
-    if lines or not recipe.fields:
-        return []
-    return [f"{recipe.place_of('fields')}: fields has no effect on columns of tables, which have types of their own"]
+    return replace(phase, value=schema, notes=tuple(_of_part(schema, len(seen), len(samples.shards))))
 
 
 def _of_part(schema: Schema, seen: int, shards: int) -> list[str]:
@@ -86,17 +98,16 @@ def _of_part(schema: Schema, seen: int, shards: int) -> list[str]:
     return [f"types of fields are those in {seen} of {shards} shards: a run looks at all values, and may find others"]
 
 
-def input_schema(recipe: Recipe, library: Library, lines: bool, shards: Sequence[Shard], workers: int) -> Schema:
+def input_schema(settings: SchemaSettings, lines: bool, shards: Sequence[Shard]) -> Schema:
     """Schema of a batch; JSON fields have the types of all their values, if the recipe's SQL may name them."""
     if not lines:
         columns = typed_columns(shards)
         return Schema(False, columns, unknown=not columns)
-    declared = {keys_of(name): kind for name, kind in recipe.fields}
+    declared, wanted = settings.declared, settings.names
     known = {keys[0].lower() for keys in declared if len(keys) == 1}
-    wanted = names_in_sql(recipe, library)
     if wanted <= known:
         return schema_of_fields(InputProfile(), declared) if wanted else Schema(True)
-    return schema_of_fields(profile_of_input(recipe, shards, wanted - known, workers), declared)
+    return schema_of_fields(profile_of_input(settings, shards, wanted - known), declared)
 
 
 def schema_of_fields(profile: InputProfile, declared: Mapping[Keys, str] | None = None) -> Schema:
@@ -129,7 +140,7 @@ def declare(structures: dict[str, Structure], keys: Keys, kind: str) -> None:
         structures[head] = within
 
 
-def profile_of_input(recipe: Recipe, shards: Sequence[Shard], wanted: AnySet[str], workers: int) -> InputProfile:
+def profile_of_input(settings: SchemaSettings, shards: Sequence[Shard], wanted: AnySet[str]) -> InputProfile:
     """Profile of the fields that are looked at, from the user's cache folder if the input is unchanged."""
     stamps = [stamp_of(shard) for shard in shards]
     trusted = all(stamp and can_be_trusted(changed) for stamp, changed in stamps)
@@ -137,7 +148,7 @@ def profile_of_input(recipe: Recipe, shards: Sequence[Shard], wanted: AnySet[str
     if trusted and (stored := _stored(place)) is not None:
         return stored
     whole = InputProfile()
-    for profile in _on_cluster(recipe, shards, wanted) or _here(shards, wanted, workers):
+    for profile in _on_cluster(settings.profiles, shards, wanted) or _here(shards, wanted, settings.workers):
         whole.merge(profile)
     if trusted:
         write_cached(place, json.dumps(whole.plain()).encode(), _MOST)
@@ -149,9 +160,9 @@ def _here(shards: Sequence[Shard], wanted: AnySet[str], workers: int) -> Iterato
         yield from pool.map(partial(profile_of, wanted=wanted), shards)
 
 
-def _on_cluster(recipe: Recipe, shards: Sequence[Shard], wanted: AnySet[str]) -> list[InputProfile] | None:
+def _on_cluster(profiles: str, shards: Sequence[Shard], wanted: AnySet[str]) -> list[InputProfile] | None:
     """Profiles of the shards of a large input, by tasks of the recipe's cluster; None if this process looks at them."""
-    module, _, name = EXECUTORS[recipe.executor_type].profiles.partition(":")
+    module, _, name = profiles.partition(":")
     if not module or sum(shard.size for shard in shards) < FAR:
         return None
     found: list[InputProfile] | None = getattr(import_module(module), name)(shards, wanted)

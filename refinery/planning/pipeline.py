@@ -19,14 +19,15 @@ from refinery.kernels.core.jit import expect
 from refinery.operators import Library
 from refinery.planning.binding import bind_stages
 from refinery.planning.compilation import compile_stages
-from refinery.planning.discovery import discover
-from refinery.planning.input_schema import ANY_FIELDS, find_schema
+from refinery.planning.discovery import InputSettings, discover
+from refinery.planning.field_check import FieldNames
+from refinery.planning.input_schema import ANY_FIELDS, SchemaSettings, find_schema
 from refinery.planning.kernel_callers import certain_callers, kernel_callers
 from refinery.planning.ordering import reorder
 from refinery.planning.phase import Findings, Phase
 from refinery.planning.plan import CompileInputs, CompileSettings, Plan
 from refinery.planning.samples import UNKNOWN, Samples, check_samples, draw
-from refinery.planning.shard_cut import Capacity, CutInput, cut_input, worker_count
+from refinery.planning.shard_cut import Capacity, CutInput, CutSettings, cut_input, worker_count
 from refinery.planning.sizes import batch_sizes, mean_row
 from refinery.recipe import Recipe
 from refinery.recipe.lost import MissingStatistics
@@ -76,22 +77,22 @@ def walk(request: PlanRequest) -> Phase[Plan]:
     """
     recipe, library, findings = request.recipe, request.library, Findings()
     expect(partial(kernel_callers, recipe, library), partial(certain_callers, recipe, library))
-    place = recipe.places.get("dataset_path", "") if request.dataset is None else ""
-    readers = library.readers.values()
-    sources = findings.take(discover(recipe, readers, request.dataset, place)) if request.reads else []
+    inputs, names = InputSettings.of(recipe, library), FieldNames.of(recipe, library)
+    place = inputs.place if request.dataset is None else ""
+    sources = findings.take(discover(inputs, request.dataset, names.texts)) if request.reads else []
     as_found = stamps(sources)
-    cut = findings.take(cut_input(recipe, sources, request.shard_size, request.capacity, place))
-    samples = _samples(request, cut, place, findings)
+    cut = findings.take(cut_input(CutSettings.of(recipe), sources, request.shard_size, request.capacity, place))
+    samples = _samples(request, names, cut, place, findings)
     complete = request.runs and not findings.problems
-    schema = findings.take(find_schema(recipe, library, samples, complete, place))
+    schema = findings.take(find_schema(SchemaSettings.of(recipe, library), samples, complete, place))
     bound = [] if schema is ANY_FIELDS else samples.bound
     schema = replace(schema, lost=request.lost)
     stages = cut_at_barriers(recipe.steps, library, recipe.measure_only)
-    inputs = CompileInputs(CompileSettings.of(recipe, library), library, schema)
-    compiled = findings.take(compile_stages(stages, inputs))
+    compile_inputs = CompileInputs(CompileSettings.of(recipe, library), library, schema)
+    compiled = findings.take(compile_stages(stages, compile_inputs))
     if request.binds and bound is not None:
         findings.take(bind_stages(compiled, bound))
-    notes = [*findings.notes, *_left_out(recipe, library)]
+    notes = [*findings.notes, *_without_effect(recipe, library, samples.lines)]
     workers, capacity = worker_count(recipe.np), request.capacity
     plan = Plan(
         recipe, library, compiled, sources, samples.shards, workers, cut.size, schema, capacity, notes, stamps=as_found
@@ -104,15 +105,15 @@ def walk(request: PlanRequest) -> Phase[Plan]:
 def require_bound(plan: Plan) -> None:
     """Bind the stages of a plan that was made with `binds=False`. Raises one error with all problems."""
     findings, place = Findings(), plan.recipe.places.get("dataset_path", "")
-    cut = CutInput(plan.shards, plan.cut, plan.lines)
-    samples = findings.take(check_samples(plan.recipe, plan.library, cut, place))
+    names, cut = FieldNames.of(plan.recipe, plan.library), CutInput(plan.shards, plan.cut, plan.lines)
+    samples = findings.take(check_samples(names, cut, place))
     findings.take(bind_stages(plan.stages, samples.bound or []))
     plan.notes += findings.notes
     if findings.problems:
         raise error_of(findings.problems)
 
 
-def _samples(request: PlanRequest, cut: CutInput, place: str, findings: Findings) -> Samples:
+def _samples(request: PlanRequest, names: FieldNames, cut: CutInput, place: str, findings: Findings) -> Samples:
     """The samples that a run takes; all of them where there are problems, as drawing reads the whole input."""
     recipe = request.recipe
     if not cut.shards and (findings.problems or not request.reads):
@@ -120,10 +121,11 @@ def _samples(request: PlanRequest, cut: CutInput, place: str, findings: Findings
     if not (request.binds and request.looks):
         samples = Samples(cut.shards, cut.shards, cut.lines)
     else:
-        samples = findings.take(check_samples(recipe, request.library, cut, place))
+        samples = findings.take(check_samples(names, cut, place))
     if request.dataset is not None or findings.problems:
         return samples
-    return findings.take(draw(recipe, samples, worker_count(recipe.np), place))
+    weights = [source.weight for source in recipe.inputs]
+    return findings.take(draw(samples, weights, recipe.max_sample_num, worker_count(recipe.np), place))
 
 
 def _finish(plan: Plan, orderings: Sequence[FilterOrder] | None) -> None:
@@ -136,8 +138,12 @@ def _finish(plan: Plan, orderings: Sequence[FilterOrder] | None) -> None:
         reorder(plan, orderings)
 
 
-def _left_out(recipe: Recipe, library: Library) -> list[str]:
-    """A line for each deduplicator that `measure_only` leaves out."""
+def _without_effect(recipe: Recipe, library: Library, lines: bool) -> list[str]:
+    """Lines on deduplicators that `measure_only` leaves out, and on declared types of columns, which have their own."""
     steps = recipe.steps if recipe.measure_only else ()
-    left = [step for step in steps if library.operators[step.name].kind == "deduplicator"]
-    return [f"step {step.index}: {step.name} is left out, because measure_only is on" for step in left]
+    left_out = [step for step in steps if library.operators[step.name].kind == "deduplicator"]
+    notes = [f"step {step.index}: {step.name} is left out, because measure_only is on" for step in left_out]
+    if recipe.fields and not lines:
+        place = recipe.place_of("fields")
+        notes.append(f"{place}: fields has no effect on columns of tables, which have types of their own")
+    return notes

@@ -10,14 +10,12 @@ import pyarrow as pa
 
 from refinery.errors import by_place
 from refinery.io.mixture import sample
-from refinery.io.model import Shard, Source
+from refinery.io.model import Keys, Shard, Source
 from refinery.io.readers.read import read
 from refinery.io.sources import cut
-from refinery.operators import Library
-from refinery.planning.field_check import missing_fields, text_fields
+from refinery.planning.field_check import FieldNames, missing_fields
 from refinery.planning.phase import Phase, attempt
 from refinery.planning.shard_cut import CutInput
-from refinery.recipe import Recipe
 
 
 @dataclass(frozen=True)
@@ -39,37 +37,35 @@ class Samples:
 UNKNOWN = Samples([], [], known=False)
 
 
-def check_samples(recipe: Recipe, library: Library, cut_input: CutInput, place: str) -> Phase[Samples]:
-    """The samples of the cut input, with problems of fields that they lack."""
+def check_samples(names: FieldNames, cut_input: CutInput, place: str) -> Phase[Samples]:
+    """The samples of the cut input, with problems of the named fields that they lack."""
     shards, lines = cut_input.shards, cut_input.lines
-    fields = attempt(partial(missing_fields, recipe, library, shards), None, place)
+    fields = attempt(partial(missing_fields, names, shards), None, place)
     if fields.value is None:
         return Phase(UNKNOWN, fields.problems)
     problems, notes = fields.value
     if not problems or lines:
         return Phase(Samples(shards, shards, lines), tuple(by_place(problems)), tuple(notes))
-    texts = {keys[0]: "VARCHAR" for keys in text_fields(recipe)}
-    stand_in = attempt(partial(_stand_in, recipe, shards), None, place)
+    texts = {keys[0]: "VARCHAR" for keys in names.texts}
+    stand_in = attempt(partial(_stand_in, names.texts, shards), None, place)
     samples = Samples(shards, stand_in.value, lines, texts)
     return Phase(samples, (*by_place(problems), *stand_in.problems), tuple(notes))
 
 
-def draw(recipe: Recipe, samples: Samples, workers: int, place: str) -> Phase[Samples]:
-    """The samples that `max_sample_num` and the weights select; all without these settings."""
-    weights = [source.weight for source in recipe.inputs]
-    drawn = attempt(partial(sample, samples.shards, weights, recipe.max_sample_num, workers), None, place)
+def draw(samples: Samples, weights: Sequence[float], most: int | None, workers: int, place: str) -> Phase[Samples]:
+    """The samples that weights of the inputs select, see `mixture.sample`. most: their number; None for all samples."""
+    drawn = attempt(partial(sample, samples.shards, weights, most, workers), None, place)
     if drawn.value is None:
         return Phase(samples, drawn.problems)
     shards, notes = drawn.value
     return Phase(replace(samples, shards=shards, bound=shards), (), tuple(notes))
 
 
-def _stand_in(recipe: Recipe, shards: Sequence[Shard]) -> list[Shard] | None:
+def _stand_in(texts: Sequence[Keys], shards: Sequence[Shard]) -> list[Shard] | None:
     """One sample of nulls like those of a table, whose text fields are text, as they should be; None for nested ones."""
-    fields = text_fields(recipe)
     batch = next((batch for shard in shards for batch in read(shard, 1 << 16)), None)
-    if batch is None or any(len(keys) > 1 for keys in fields):
+    if batch is None or any(len(keys) > 1 for keys in texts):
         return None
     columns = {name: batch.table.schema.field(name).type for name in batch.table.column_names}
-    columns |= {name: pa.string() for (name,) in fields}
+    columns |= {name: pa.string() for (name,) in texts}
     return cut([Source.of_table(pa.table({name: pa.nulls(1, kind) for name, kind in columns.items()}))])

@@ -73,46 +73,76 @@ class CutInput:
     lines: bool = True
 
 
+@dataclass(frozen=True)
+class CutSettings:
+    """Settings of a recipe that decide how its input is cut.
+
+    shard_size: most bytes of a shard. blocks: number of shards that is asked for. fits: shards fit the memory of a worker.
+    memory_limit: of all workers, in bytes. steps: their number. work_dir: the run folder, whose earlier shards are used again.
+    """
+
+    shard_size: int
+    blocks: int | None
+    fits: bool
+    memory_limit: int | None
+    steps: int
+    workers: int
+    work_dir: str
+
+    @staticmethod
+    def of(recipe: Recipe) -> CutSettings:
+        """The settings of a recipe."""
+        return CutSettings(
+            recipe.shard_size,
+            recipe.override_num_blocks,
+            recipe.adaptive_batch_size,
+            recipe.memory_limit,
+            len(recipe.steps),
+            worker_count(recipe.np),
+            recipe.work_dir,
+        )
+
+
 def worker_count(np: int) -> int:
     """Workers of this machine for the recipe's `np`."""
     return max(1, min(np, cores()))
 
 
 def cut_input(
-    recipe: Recipe, sources: Sequence[Source], shard_size: int | None, capacity: Capacity | None, place: str
+    settings: CutSettings, sources: Sequence[Source], shard_size: int | None, capacity: Capacity | None, place: str
 ) -> Phase[CutInput]:
     """The shards of the sources. shard_size: of an earlier run, or None. place: of the inputs."""
-    nothing = CutInput([], ShardCut(recipe.shard_size, "no input is read"))
+    nothing = CutInput([], ShardCut(settings.shard_size, "no input is read"))
     if not sources:
         return Phase(nothing)
-    workers = worker_count(recipe.np)
 
     def make() -> CutInput:
         if shard_size:
             size = ShardCut(shard_size, "as the run has cut it")
         else:
-            size = shard_cut(recipe, sources, workers, capacity)
-        return CutInput(cut(sources, size.size, workers), size, carrier(sources) == "lines")
+            size = shard_cut(settings, sources, capacity)
+        return CutInput(cut(sources, size.size, settings.workers), size, carrier(sources) == "lines")
 
     phase = attempt(make, nothing, place)
     return replace(phase, notes=tuple(phase.value.size.difference(len(phase.value.shards))))
 
 
-def shard_cut(recipe: Recipe, sources: Sequence[Source], workers: int, capacity: Capacity | None) -> ShardCut:
-    """The size of shards. workers: of this machine. capacity: of the cluster that the run is for."""
-    if (asked := recipe.override_num_blocks) is not None:
+def shard_cut(settings: CutSettings, sources: Sequence[Source], capacity: Capacity | None) -> ShardCut:
+    """The size of shards. capacity: of the cluster that the run is for."""
+    workers = settings.workers
+    if (asked := settings.blocks) is not None:
         total = sum(expanded(source) for source in sources)
         return ShardCut(max(1, -(-total // asked)), f"override_num_blocks asks for {asked}", asked)
     total = sum(weight(source) for source in sources)
-    wanted, why = _wanted(total, recipe.shard_size, workers, capacity)
-    if recipe.adaptive_batch_size:
+    wanted, why = _wanted(total, settings.shard_size, workers, capacity)
+    if settings.fits:
         row = mean_row(cut(sources, wanted, workers))
-        fitting = shard_bytes(row, wanted, _COLUMNS * len(recipe.steps), recipe.memory_limit, workers)
+        fitting = shard_bytes(row, wanted, _COLUMNS * settings.steps, settings.memory_limit, workers)
         wanted, why = (
             (fitting, "adaptive_batch_size, for the memory of a worker") if fitting < wanted else (wanted, why)
         )
     try:
-        size = remembered(Workplace.of(recipe.work_dir).parts(), recipe.shard_size, wanted)
+        size = remembered(Workplace.of(settings.work_dir).parts(), settings.shard_size, wanted)
     except RefineryError:  # no driver for the URL; a run will say so
         size = wanted
     return ShardCut(

@@ -29,7 +29,7 @@ from refinery.inspect.refilter.stored_run_facts import StoredRunFacts
 from refinery.io.model import handed_over
 from refinery.io.writers.registry import NOTHING
 from refinery.planning.compilation import compile_chains
-from refinery.planning.input_schema import input_schema
+from refinery.planning.input_schema import SchemaSettings, input_schema
 from refinery.planning.phase import Phase
 from refinery.planning.pipeline import prepare, require_bound
 from refinery.planning.plan import CompileInputs, CompileSettings, Plan
@@ -224,7 +224,7 @@ def _ran(stored: FinishedRun, prepared: Plan) -> list[StoredChain]:
         raise DataError(
             "the operators, or files that they read, have changed since the run, so its stored results cannot be used; run it again"
         )
-    schema = input_schema(old, library, prepared.lines, prepared.shards, prepared.workers)
+    schema = input_schema(SchemaSettings.of(old, library), prepared.lines, prepared.shards)
     chains = compile_chains(stages, CompileInputs(CompileSettings.of(old, library), library, schema))
     return [StoredChain(stage, chain) for stage, chain in zip(stages, chains, strict=True)]
 

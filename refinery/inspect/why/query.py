@@ -17,7 +17,7 @@ from refinery.inspect.why.duplicates import Duplicate, DuplicateEvidence, Remove
 from refinery.inspect.why.row_replay import RowInStage, RowReplay
 from refinery.io.model import handed_over
 from refinery.planning.filter_costs import orderings_of
-from refinery.planning.input_schema import input_schema
+from refinery.planning.input_schema import SchemaSettings, input_schema
 from refinery.planning.pipeline import prepare
 from refinery.planning.plan import Plan
 from refinery.planning.sizes import BATCH
@@ -126,7 +126,7 @@ class RowHistories:
         params = {"where": where}
         step: Any = SimpleNamespace(index=1, name="sql_filter", params=params, given={"where"}, where="--where")
         recipe = replace(prepared.recipe, steps=(step,), stat_summary=StatSummary())
-        schema = input_schema(recipe, library, prepared.lines, prepared.shards, prepared.workers)
+        schema = input_schema(SchemaSettings.of(recipe, library), prepared.lines, prepared.shards)
         program, _ = build([step], library, schema, prepared.stages[0].program.text_key)
         found: list[int] = []
         firsts = [row for (row,) in self.con.execute("SELECT first_row FROM shards ORDER BY shard").fetchall()]
