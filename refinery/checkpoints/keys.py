@@ -13,9 +13,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from refinery import kernels
 from refinery.checkpoints.dependencies import assets
 from refinery.checkpoints.sql_tokens import sql_tokens, text_of
+from refinery.common.digest import digest_of_file
 from refinery.common.key_fields import canonical
 from refinery.compiler.program import Program
 from refinery.io.content_digest import how_cut
@@ -107,4 +107,4 @@ def _units(shard: Shard, task: Task) -> str:
     """A digest of the parts that the previous deduplicator removes from the shard's texts."""
     names = [name for name in (shard.part.tables if shard.part else ()) if name.endswith(".units.parquet")]
     store = open_store(task.store)
-    return key_of([kernels.core.digest.digest_of_file(store.fetch(name)).hexdigest() for name in names[-1:]])
+    return key_of([digest_of_file(store.fetch(name)).hexdigest() for name in names[-1:]])

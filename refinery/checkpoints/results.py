@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from refinery.checkpoints.keys import barrier_key, program_key, shard_key
+from refinery.common.digest import size_and_digest
 from refinery.dedup.index import Index
 from refinery.dedup.model import DedupResult
 from refinery.io.model import RemovedIn, Shard
 from refinery.io.writers.earlier_export import EarlierExport, WrittenRange
-from refinery.kernels.core.digest import size_and_digest
 from refinery.planning.plan import CompiledStage, Plan
 from refinery.storage.shard_plan import remember
 from refinery.storage.store import Store

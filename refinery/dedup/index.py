@@ -16,6 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from refinery.common.digest import ALGORITHM
 from refinery.compiler.deduplicators import statement
 from refinery.dedup.index_place import LIST, IndexFolder, IndexPlace, is_match_keys
 from refinery.dedup.index_runs import IndexRun
@@ -136,7 +137,13 @@ def _read(said: str) -> Iterator[None]:
 
 
 def _require_same(known: dict[str, Any], made_by: dict[str, Any], said: str) -> None:
-    differing = sorted(name for name in {*known, *made_by} if known.get(name) != made_by.get(name))
+    if "digests" not in known and any(name == "code" or name.startswith("content of ") for name in known):
+        raise OperatorError(
+            f"{said} was made by an earlier version of refinery, which had other digests of the files that its match keys "
+            "depend on. Name another folder, and run again the recipes that have extended the index"
+        )
+    names = {*known, *made_by} - {"digests"}
+    differing = sorted(name for name in names if known.get(name) != made_by.get(name))
     if differing:
         raise OperatorError(
             f"{said} was made with other {', '.join(differing)}. Use the same parameters, or another folder"
@@ -182,7 +189,7 @@ def _contents(operator: Operator, params: Mapping[str, Any]) -> dict[str, Any]:
             *operator.resources.get("files", ()),
         ]
         found["code"] = [digest(str(operator.path.parent / path)) for path in code]
-    return found
+    return {"digests": ALGORITHM, **found} if found else {}
 
 
 def stored_files(index: Index) -> list[tuple[str, str, int]]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
-from refinery import kernels
+from refinery.common.digest import digest_of_file
 from refinery.dedup.index import Index
 from refinery.dedup.index_runs import IndexRun
 from refinery.io.model import Source
@@ -124,10 +124,7 @@ def _content_of(source: Source) -> Any:
         return source.version
     size = os.path.getsize(source.path)
     starts = [0] if size <= _PIECE else [0, size // 2, size - _PIECE]
-    return [
-        kernels.core.digest.digest_of_file(source.path, start, min(size, start + _PIECE)).hexdigest()
-        for start in starts
-    ]
+    return [digest_of_file(source.path, start, min(size, start + _PIECE)).hexdigest() for start in starts]
 
 
 def _read(recipe: Recipe) -> RunNote:

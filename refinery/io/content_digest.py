@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from refinery import kernels
+from refinery.common.digest import Digest, digest_of_file, digest_of_stream
 from refinery.common.key_fields import canonical
 from refinery.errors import DataError
 from refinery.io.model import Shard, Source
@@ -104,7 +104,7 @@ def _of_lines(shard: Shard) -> str:
 
     stream = LineRange(shard.source, shard.start, shard.end)
     try:
-        return kernels.core.digest.digest_of_stream(stream).hexdigest()
+        return digest_of_stream(stream).hexdigest()
     finally:
         stream.close()
 
@@ -113,7 +113,7 @@ def _of_row_groups(source: Source, start: int, end: int) -> str:
     """Digest of the row groups that hold the rows, of the rows' places in them, and of the columns."""
     import pyarrow.parquet as pq
 
-    whole, first = kernels.core.digest.Digest(), 0
+    whole, first = Digest(), 0
     try:
         metadata = pq.read_metadata(source.path)
     except pa.ArrowException as error:
@@ -140,7 +140,7 @@ def _place(group: Any) -> tuple[int, int]:
 
 
 def _of_range(path: str, start: int, end: int) -> str:
-    return kernels.core.digest.digest_of_file(path, start, end).hexdigest()
+    return digest_of_file(path, start, end).hexdigest()
 
 
 def _together(sources: Sequence[Source]) -> str:
@@ -150,7 +150,7 @@ def _together(sources: Sequence[Source]) -> str:
         if is_url(source.path):
             whole.update(f"{_of_object(source)}\n".encode())
             continue
-        digest = kernels.core.digest.digest_of_file(source.path, room=room)
+        digest = digest_of_file(source.path, room=room)
         whole.update(f"{digest.size} {digest.hexdigest()}\n".encode())
     return whole.hexdigest()
 
@@ -161,7 +161,7 @@ def _of_object(source: Source) -> str:
     """
     if not can_be_trusted(changed_at(source.version)):
         with open_source(source) as stream:
-            return kernels.core.digest.digest_of_stream(stream).hexdigest()
+            return digest_of_stream(stream).hexdigest()
     return f"{source.size} {source.version}" + (f" {source.path}" if source.version[1:2] == ":" else "")
 
 
@@ -173,6 +173,6 @@ def _of_table(table: pa.Table) -> str:
 
 
 def _of_bytes(data: Any) -> str:
-    digest = kernels.core.digest.Digest()
+    digest = Digest()
     digest.update(data)
     return digest.hexdigest()

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from refinery import kernels
 from refinery.common.cache_folder import cache_root
+from refinery.common.digest import ALGORITHM, digest_of_file
 
 # A file that changes twice within a tick of the file system's clock looks as if it had changed once.
 _TICK = 2_000_000_000
@@ -32,7 +32,7 @@ def can_be_trusted(changed: int) -> bool:
 
 def file_digest(path: str) -> str:
     """Digest of a whole file, which many shards may need: read once while unchanged. Raises OSError."""
-    return _remembered(path, "own", lambda: kernels.core.digest.digest_of_file(path).hexdigest())
+    return _remembered(path, ALGORITHM, lambda: digest_of_file(path).hexdigest())
 
 
 def sha256_of(path: str) -> str:

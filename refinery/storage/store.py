@@ -8,6 +8,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from refinery.common.digest import digest_of_file
+
 
 class Store(ABC):
     """Files under names such as `stage_1/00000.facts.parquet`; a reader finds a whole file or none.
@@ -71,9 +73,7 @@ class Store(ABC):
         """Bytes of the files whose names begin with `prefix`."""
 
     def sound(self, name: str, size: int, digest: str) -> bool:
-        """Check the contents against the size and digest (kernels.core.digest) that were noted at publishing."""
-        from refinery.kernels.core.digest import digest_of_file
-
+        """Check the contents against the size and digest that were noted at publishing."""
         try:
             found = digest_of_file(self.fetch(name))
         except OSError:

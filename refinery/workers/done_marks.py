@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from refinery import kernels
+from refinery.common.digest import digest_of_file
 from refinery.common.lazy import pq
 from refinery.common.parquet import table_of
 from refinery.common.paths import shorter
@@ -26,7 +26,7 @@ from refinery.storage.open import open_store
 from refinery.storage.store import Store
 from refinery.workers.tasks import ShardResult, Task
 
-_FORMAT = 1
+_FORMAT = 2  # 1: digests of another kind
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class ShardPublisher:
         """Publish a written file under its name in the store; returns the name."""
         self._require_run()
         if self.task.key:
-            digest = kernels.core.digest.digest_of_file(local)
+            digest = digest_of_file(local)
             self.files[name] = digest.size, digest.hexdigest()
         self.store.publish(local, name)
         return name
@@ -193,6 +193,6 @@ def _moved(store: Store, mark: DoneMark, paths: tuple[str, ...]) -> DoneMark:
     column = of_texts([where.get(path, path) for path in table["file"].to_pylist()])
     aside = store.scratch() / name.replace("/", "-")
     pq.write_table(table.set_column(table.column_names.index("file"), "file", column), aside)
-    digest = kernels.core.digest.digest_of_file(aside)
+    digest = digest_of_file(aside)
     store.publish(aside, name)
     return replace(mark, paths=paths, files=mark.files | {name: (digest.size, digest.hexdigest())})

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from refinery.common.digest import Digest
 from refinery.common.lazy import pc, pq
 from refinery.compiler.deduplicators import key_name
 from refinery.dedup.matchers import MatchColumn
 from refinery.io.model import RemovedIn
 from refinery.kernels.core.arrow import ints, items, numbers, whole
-from refinery.kernels.core.digest import Digest
 from refinery.storage.store import Store
 
 # The global number of a sample combines the shard's number with the sample's number in the shard: ordered as the input

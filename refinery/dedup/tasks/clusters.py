@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from refinery.common.digest import size_and_digest
 from refinery.common.lazy import pc, pq
 from refinery.dedup.clusters import Clusters, matches_of
 from refinery.dedup.linked import gathered, renamed
@@ -27,7 +28,6 @@ from refinery.dedup.tasks.files import publish as _publish
 from refinery.dedup.tasks.files import read as _read
 from refinery.dedup.tasks.files import work as _work
 from refinery.kernels.core.arrow import ints, numbers
-from refinery.kernels.core.digest import size_and_digest
 from refinery.storage.store import Store
 from refinery.workers.executor import TaskPlace
 from refinery.workers.functions import register

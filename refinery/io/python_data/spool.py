@@ -16,10 +16,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from refinery.common.digest import digest_of_file
 from refinery.errors import DataError, RefineryError
 from refinery.io.python_data.kinds import as_table, is_batch, tables_of
 from refinery.io.readers.spooled import bad_line
-from refinery.kernels.core.digest import digest_of_file
 from refinery.storage.store import Store
 
 # Bytes of samples in a file; of a bad record in quarantine; rows of a record batch, between which shards are cut.

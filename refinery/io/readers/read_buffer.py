@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from refinery import kernels
+from refinery.common.digest import Digest
 from refinery.errors import DataError
 from refinery.io.formats import encoding_mark
 from refinery.io.model import Source
@@ -25,16 +26,16 @@ _STEP = 256 << 10
 class _Reading(threading.local):
     """The digest that this thread makes of what it reads, if one is asked for."""
 
-    digest: kernels.core.digest.Digest | None = None
+    digest: Digest | None = None
 
 
 _reading = _Reading()
 
 
 @contextmanager
-def digested() -> Iterator[kernels.core.digest.Digest]:
+def digested() -> Iterator[Digest]:
     """A digest of the ranges of lines that this thread reads meanwhile, which saves a second read for the digest."""
-    _reading.digest = digest = kernels.core.digest.Digest()
+    _reading.digest = digest = Digest()
     try:
         yield digest
     finally:

@@ -6,7 +6,7 @@ import json
 import os
 from dataclasses import dataclass
 
-from refinery import kernels
+from refinery.common.digest import digest_of_file
 
 CHANGED = "has changed since a run wrote it, so it is not overwritten. Move or remove it, name another place, or add --overwrite"
 
@@ -55,7 +55,7 @@ class EarlierExport:
 def is_sound(path: str, place: WrittenRange) -> bool:
     """Check the bytes of a shard against their digest."""
     try:
-        digest = kernels.core.digest.digest_of_file(path, place.start, place.start + place.size)
+        digest = digest_of_file(path, place.start, place.start + place.size)
     except OSError:
         return False
     return digest.size == place.size and digest.hexdigest() == place.digest

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from refinery import kernels
+from refinery.common.digest import Digest
 from refinery.errors import OutputError
 from refinery.io.model import Written
 from refinery.io.writers import parquet_footer
@@ -399,7 +399,7 @@ class _Shard:
     rows: int = 0
     footer: bytes = b""
     on_placed: OnPlaced | None = None
-    digest: kernels.core.digest.Digest | None = None
+    digest: Digest | None = None
     known: str = ""
 
     def digested(self) -> str:
@@ -411,7 +411,7 @@ class ShardFile:
     """One shard's bytes, written like a file. rows: of the samples in them, which the writer counts."""
 
     def __init__(self, shared: SharedFile, index: int, on_placed: OnPlaced | None = None) -> None:
-        digest = None if on_placed is None else kernels.core.digest.Digest()
+        digest = None if on_placed is None else Digest()
         self._shared, self._shard = shared, _Shard(index, on_placed=on_placed, digest=digest)
 
     @property

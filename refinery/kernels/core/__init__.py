@@ -7,6 +7,5 @@ from refinery.kernels import lazy
 if TYPE_CHECKING:
     from refinery.kernels.core import blocks as blocks
     from refinery.kernels.core import cache as cache
-    from refinery.kernels.core import digest as digest
 else:
     __getattr__ = lazy.modules_of(__name__, __file__)

@@ -9,7 +9,7 @@ import pytest
 from refinery.kernels.core import compiling
 from refinery.kernels.core.machine_code import _checked
 
-NAMES = ["core.digest.finish", "text.lines.count_lines", "text.lines.line_ends"]
+NAMES = ["core.decimals.number", "text.lines.count_lines", "text.lines.line_ends"]
 
 
 def test_processes_compile_each_kernel_once_and_end(tmp_path: Path) -> None:
@@ -44,12 +44,12 @@ def test_kernels_are_left_out_if_their_compiler_dies(tmp_path: Path) -> None:
 
 
 def test_a_process_stays_with_a_package() -> None:
-    names = ["core.digest.absorb", "json.jsoncheck._objects", "json.jsontext.skip_space", "text.lines.gather"]
+    names = ["core.decimals.number", "json.jsoncheck._objects", "json.jsontext.skip_space", "text.lines.gather"]
     modules = compiling._Modules([*names, "text.links.replace"])
     first, second = modules.take(""), modules.take("")
     assert sorted([first, second]) == [["json.jsoncheck._objects"], ["text.links.replace"]]  # the longest
     assert modules.take("json") == ["json.jsontext.skip_space"] and modules.take("text") == ["text.lines.gather"]
-    assert modules.take("json") == ["core.digest.absorb"] and modules.take("json") == []
+    assert modules.take("json") == ["core.decimals.number"] and modules.take("json") == []
 
 
 def test_a_compiler_begins_ahead_only_on_a_new_computer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

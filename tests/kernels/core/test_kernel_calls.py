@@ -47,7 +47,6 @@ print(json.dumps([loaded, sorted(called_kernels(kernel_callers(recipe, library))
         ),
         ("match 1:\n case 1:\n  from refinery.kernels.text import lines\n  lines.gather", {"text.lines.gather"}),
         ("from refinery.kernels.json import jsoncheck\njsoncheck.objects()", {"json.jsoncheck._objects"}),
-        ("from refinery.kernels.core.digest import Digest\nDigest()", {"core.digest.absorb", "core.digest.finish"}),
         ("from refinery.kernels.text import lines", set()),
         ("lines.line_ends()", set()),
         ("from refinery.kernels.text.lines import (", set()),
