@@ -65,7 +65,7 @@ def supersede(
     exported.delivery.end()
     files = [item["path"] for item in (*description["outputs"], *description["beside"]) if not is_url(item["path"])]
     if not is_url(recipe.export_path) and not is_stdout(recipe.export_path):
-        belongings.supersede(recipe.export_path, targets.of_export(recipe, stats), files)
+        belongings.supersede(recipe.export_path, targets.of_export(recipe.export, stats), files)
 
 
 def _supersede_statistics(summary: StatSummary, belongings: OwnedFiles, exported: RunExport) -> None:

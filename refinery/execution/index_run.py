@@ -93,8 +93,8 @@ def is_there(recipe: Recipe) -> bool:
     if on_cluster(recipe.executor_type):
         return any(not name.startswith(".") for name in _names_in(os.path.expanduser(recipe.export_path)))
     if is_url(recipe.export_path):
-        return any(_exists(url) for url in targets.of_objects(recipe, ()))
-    return any(glob.glob(one) for one in targets.of_export(recipe, ()))
+        return any(_exists(url) for url in targets.of_objects(recipe.export, ()))
+    return any(glob.glob(one) for one in targets.of_export(recipe.export, ()))
 
 
 def _names_in(folder: str) -> list[str]:

@@ -84,7 +84,7 @@ def _looks(plan: Plan, probes: bool) -> Iterator[tuple[str, Callable[[], None]]]
     yield "process", partial(require_locked, recipe)
     yield "export_path", partial(keep_inputs, recipe, plan.sources)
     if probes or not is_url(recipe.export_path):
-        yield "export_path", partial(require_place, recipe)
+        yield "export_path", partial(require_place, recipe.export)
     yield "work_dir", partial(require_folders, recipe)
 
 

@@ -141,7 +141,7 @@ def execute_prepared(
         ResumeHint() as hint,
         explained(place.name, only_read),
         nullcontext() if held else run_dir.held(),
-        locked(targets.locks(prepared.recipe, prepared.stats)),
+        locked(targets.locks(prepared.recipe.export, prepared.recipe.stat_summary, prepared.stats)),
         logged(run_dir.log),
         _watched(prepared, run_dir, progress, partial(explanation, place.name, only_read)) as watch,
     ):

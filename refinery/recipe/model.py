@@ -9,9 +9,10 @@ from typing import Any, Protocol
 from refinery.common.key_fields import left_out
 from refinery.common.step_label import step_label
 from refinery.io.readers.registry import READABLE
-from refinery.io.writers.registry import DEFAULT, EXPORT_TYPES, WITHOUT_FILE, format_of
+from refinery.io.writers.registry import DEFAULT, EXPORT_TYPES, format_of
 from refinery.recipe.assets import Asset
-from refinery.recipe.executors import DEFAULT_EXECUTOR, EXECUTORS
+from refinery.recipe.executors import DEFAULT_EXECUTOR, EXECUTORS, on_cluster
+from refinery.recipe.export import ExportSettings
 from refinery.recipe.key import RecipeKey, key, read_from
 
 
@@ -436,6 +437,12 @@ class Recipe:
         return self.export_type or format_of(self.export_path) or DEFAULT
 
     @property
+    def export(self) -> ExportSettings:
+        """Place and form of the export."""
+        in_parts = on_cluster(self.executor_type)
+        return ExportSettings(self.export_path, self.export_format, self.export_shard_size, in_parts)
+
+    @property
     def exports(self) -> bool:
         """False if the recipe asks for tables alone."""
-        return self.export_format not in WITHOUT_FILE
+        return self.export.is_written

@@ -15,7 +15,7 @@ from refinery.io.writers.export import stats_path
 from refinery.io.writers.write import writing
 from refinery.planning.plan import Plan
 from refinery.recipe import Recipe
-from refinery.recipe.executors import on_cluster
+from refinery.recipe.export import ExportSettings
 from refinery.results import targets
 from refinery.results.delivery import why_not
 from refinery.results.owned_files import OwnedFiles
@@ -27,19 +27,19 @@ from refinery.storage.workplace import Workplace
 _ASIDE = 40
 
 
-def require_place(recipe: Recipe) -> None:
+def require_place(export: ExportSettings) -> None:
     """Check that the export can be written to its place. Raises OutputError."""
-    if wrong_url := why_not_written(recipe):
-        raise OutputError(wrong_url)
-    if not recipe.exports or is_url(recipe.export_path) or is_stdout(recipe.export_path):
+    if export.is_remote and (reason := why_not(export.path, export.in_parts)) is not None:
+        raise OutputError(reason)
+    if not export.is_local:
         return
-    target = os.path.abspath(os.path.expanduser(recipe.export_path))
+    target = os.path.abspath(os.path.expanduser(export.path))
     folder = os.path.dirname(target)
     while not os.path.lexists(folder):
         folder = os.path.dirname(folder)
-    one = not on_cluster(recipe.executor_type) and recipe.export_shard_size == 0
-    wrong = errno.EISDIR if one and os.path.isdir(target) else 0 if os.path.isdir(folder) else errno.ENOTDIR
-    with writing(recipe.export_path):
+    is_file = not export.in_parts and export.shard_size == 0
+    wrong = errno.EISDIR if is_file and os.path.isdir(target) else 0 if os.path.isdir(folder) else errno.ENOTDIR
+    with writing(export.path):
         _require_names(target, _ASIDE)
         if wrong:
             raise OSError(wrong, os.strerror(wrong))
@@ -63,13 +63,13 @@ def _require_writable(folder: str) -> None:
         os.rmdir(tempfile.mkdtemp(dir=folder))  # a file system without unnamed files
 
 
-def _not_the_run_s(recipe: Recipe, run_dir: RunDir) -> None:
+def _require_free_names(export: ExportSettings, run_dir: RunDir) -> None:
     """Check that the export does not use a name that the run itself needs. Raises OutputError."""
-    if not recipe.exports or is_url(recipe.export_path) or is_stdout(recipe.export_path):
+    if not export.is_local:
         return
     names = (run_dir.database, run_dir.report, run_dir.own, run_dir.trace)
     taken = [os.path.realpath(path) for path in names if path != run_dir.own or not path.is_symlink()]
-    for path in (recipe.export_path, stats_path(recipe.export_path)):
+    for path in (export.path, stats_path(export.path)):
         real = os.path.realpath(os.path.expanduser(path))
         if any(real == one or real.startswith(one + os.sep) for one in taken):
             raise OutputError(f"{path}: the run keeps files of its own here. Choose another export_path")
@@ -82,7 +82,7 @@ def require_own(prepared: Plan, overwrite: bool, remote: bool = True) -> None:
     """
     place = Workplace.of(prepared.recipe.work_dir)
     run_dir = place.run_dir
-    _not_the_run_s(prepared.recipe, run_dir)
+    _require_free_names(prepared.recipe.export, run_dir)
     belongings = OwnedFiles(run_dir, overwrite, bool(place.url))
     require_objects(prepared, place, overwrite or not remote)
     if prepared.recipe.open_tracer and run_dir.trace.exists() and not run_dir.trace.is_dir():
@@ -101,16 +101,9 @@ def require_objects(prepared: Plan, place: Workplace, overwrite: bool) -> None:
     holdings = place.holdings()
     place.require(holdings)
     with writing(recipe.export_path):
-        holdings.require(targets.of_objects(recipe, prepared.stats))
+        holdings.require(targets.of_objects(recipe.export, prepared.stats))
     with writing(summary.export or ""):
         holdings.require(targets.statistics_objects(summary))
-
-
-def why_not_written(recipe: Recipe) -> str | None:
-    """Reason why the export cannot be put at its URL; None if it can, or the export is local."""
-    if not recipe.exports or not is_url(recipe.export_path):
-        return None
-    return why_not(recipe.export_path, on_cluster(recipe.executor_type))
 
 
 def require_folders(recipe: Recipe) -> None:
@@ -155,14 +148,11 @@ class WrittenPlaces:
     """The files and folders that a run writes to; each is looked up once, however many inputs are compared with them."""
 
     def __init__(self, recipe: Recipe) -> None:
-        path, kind = recipe.export_path, recipe.export_format
-        if is_stdout(path):
-            path = Workplace.of(recipe.work_dir).file_of_export(path)
-        self._exports = {real_place(path), real_place(stats_path(path))} if recipe.exports else set()
-        self._pieces, self._parts = None, ""
-        if recipe.exports:
-            self._parts = _folder(recipe.export_path) if on_cluster(recipe.executor_type) else ""
-            self._pieces = _pieces(recipe.export_path, kind) if recipe.export_shard_size else None
+        export = recipe.export
+        path = Workplace.of(recipe.work_dir).file_of_export(export.path) if is_stdout(export.path) else export.path
+        self._exports = {real_place(path), real_place(stats_path(path))} if export.is_written else set()
+        self._parts = _folder(export.path) if export.is_written and export.in_parts else ""
+        self._pieces = _pieces(export.path, export.kind) if export.is_written and export.shard_size else None
         self._indexes = [_folder(str(step.params["index"])) for step in recipe.steps if step.params.get("index")]
         self._summary = _folder(recipe.stat_summary.export) if recipe.stat_summary.export else ""
         local = not is_url(recipe.work_dir)

@@ -15,14 +15,13 @@ from refinery.errors import OutputError
 from refinery.io.writers.export import stats_path
 from refinery.io.writers.export_files import names, numbered, stem_of
 from refinery.planning.plan import Plan
-from refinery.recipe import Recipe
-from refinery.recipe.executors import on_cluster
+from refinery.recipe.export import ExportSettings
 from refinery.recipe.model import StatSummary
 from refinery.results.owned_files import OwnedFiles, pattern
 from refinery.results.tables import listed
 from refinery.storage.open import open_store
 from refinery.storage.run_folder import RunDir
-from refinery.storage.urls import is_stdout, is_url
+from refinery.storage.urls import is_url
 
 _NUMBERED = re.compile(r"-\d+-of-\d+(\.\w+){1,2}$")
 
@@ -30,35 +29,35 @@ _NUMBERED = re.compile(r"-\d+-of-\d+(\.\w+){1,2}$")
 def of_run(prepared: Plan, run_dir: RunDir) -> list[str]:
     """All patterns of a run."""
     recipe = prepared.recipe
-    exported = of_export(recipe, prepared.stats)
+    exported = of_export(recipe.export, prepared.stats)
     traced = of_trace(prepared, run_dir) if recipe.open_tracer else []
     return [pattern(run_dir.database), *exported, *traced, *of_statistics(recipe.stat_summary)]
 
 
-def of_export(recipe: Recipe, stats: Sequence[Stat]) -> list[str]:
+def of_export(export: ExportSettings, stats: Sequence[Stat]) -> list[str]:
     """Patterns of the export and of its samples' statistics; none if they are not local files."""
-    if not recipe.exports or is_url(recipe.export_path) or is_stdout(recipe.export_path):
+    if not export.is_local:
         return []
-    beside = [pattern(stats_path(recipe.export_path))] if stats else []
-    if on_cluster(recipe.executor_type):
+    beside = [pattern(stats_path(export.path))] if stats else []
+    if export.in_parts:
         return beside
-    if recipe.export_shard_size:
-        return [numbered(recipe.export_path, recipe.export_format), *beside]
-    return [pattern(names(recipe.export_path, recipe.export_format)[0]), *beside]
+    if export.shard_size:
+        return [numbered(export.path, export.kind), *beside]
+    return [pattern(names(export.path, export.kind)[0]), *beside]
 
 
-def of_objects(recipe: Recipe, stats: Sequence[Stat]) -> list[str]:
+def of_objects(export: ExportSettings, stats: Sequence[Stat]) -> list[str]:
     """URLs of an export and of its samples' statistics; of numbered objects those that exist. Raises OSError."""
-    url = recipe.export_path.rstrip("/")
-    if not recipe.exports or not is_url(url):
+    url = export.path.rstrip("/")
+    if not export.is_remote:
         return []
     beside = [stats_path(url)] if stats else []
-    if on_cluster(recipe.executor_type):
+    if export.in_parts:
         return beside
-    if not recipe.export_shard_size:
+    if not export.shard_size:
         return [url, *beside]
-    folder, _, stem = stem_of(url, recipe.export_format).rpartition("/")
-    pieces = re.compile(rf"{re.escape(stem)}-\d+-of-\d+\.{re.escape(recipe.export_format)}")
+    folder, _, stem = stem_of(url, export.kind).rpartition("/")
+    pieces = re.compile(rf"{re.escape(stem)}-\d+-of-\d+\.{re.escape(export.kind)}")
     there = open_store(folder).names_in()
     return [*(f"{folder}/{name}" for name in there if pieces.fullmatch(name)), *beside]
 
@@ -72,14 +71,14 @@ def statistics_objects(summary: StatSummary) -> list[str]:
     return [f"{url}/{path}" for path in open_store(url).names() if name.fullmatch(path)]
 
 
-def locks(recipe: Recipe, stats: Sequence[Stat]) -> dict[str, bool]:
+def locks(export: ExportSettings, summary: StatSummary, stats: Sequence[Stat]) -> dict[str, bool]:
     """Names of locks: exclusive (True) for outputs of the run, shared (False) for what contains them.
 
     A file, all numbered files of an export, and a folder of parts each have an exclusive lock. A file also shares the
     locks of the folders above it, and a file that is named like a numbered file the lock of those numbered files.
     """
     found: dict[str, bool] = {}
-    for path, kind in _locked_files(recipe, stats):
+    for path, kind in _locked_files(export, summary, stats):
         real = os.path.realpath(os.path.expanduser(path))
         found[_named(real, kind)] = True
         stem = _NUMBERED.sub("", real)
@@ -97,21 +96,20 @@ def _named(path: str, kind: str) -> str:
     return names.get(kind, f"{kind} in {path}")
 
 
-def _locked_files(recipe: Recipe, stats: Sequence[Stat]) -> Iterator[tuple[str, str]]:
+def _locked_files(export: ExportSettings, summary: StatSummary, stats: Sequence[Stat]) -> Iterator[tuple[str, str]]:
     """Paths, each with what it is: a file, a folder, the stem of numbered files, or the folder of files of statistics."""
-    if recipe.stat_summary.export is not None and not is_url(recipe.stat_summary.export):
-        yield recipe.stat_summary.export, f"statistics files of rank {recipe.stat_summary.rank}"
-    path = recipe.export_path
-    if not recipe.exports or is_url(path) or is_stdout(path):
+    if summary.export is not None and not is_url(summary.export):
+        yield summary.export, f"statistics files of rank {summary.rank}"
+    if not export.is_local:
         return
-    if on_cluster(recipe.executor_type):
-        yield path, "folder"
-    elif recipe.export_shard_size:
-        yield stem_of(path, recipe.export_format), "numbered"
+    if export.in_parts:
+        yield export.path, "folder"
+    elif export.shard_size:
+        yield stem_of(export.path, export.kind), "numbered"
     else:
-        yield path, "file"
+        yield export.path, "file"
     if stats:
-        yield stats_path(path), "file"
+        yield stats_path(export.path), "file"
 
 
 def of_trace(prepared: Plan, run_dir: RunDir) -> list[str]:
