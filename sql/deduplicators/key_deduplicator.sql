@@ -1,9 +1,9 @@
 /*---
 doc: >
-  Remove samples for which a DuckDB expression gives the value of an earlier sample: one sample per URL
-  (`key: lower(url)`), per title and year (`key: "(title, year)"`), per domain (`key: "regexp_extract(url, '//([^/]+)', 1)"`).
-  It may name fields of the sample at that step, `text`, and statistics of earlier steps. A sample for which it gives
-  NULL is no duplicate.
+  Remove samples for which a DuckDB expression gives the value of an earlier sample: one sample per URL (`key:
+  lower(url)`), per title and year (`key: "(title, year)"`), per domain (`key: "regexp_extract(url, '//([^/]+)',
+  1)"`). It may name fields of the sample at that step, `text`, and statistics of earlier steps. A sample for which it
+  gives NULL is never a duplicate.
 version: 2
 params:
   key: {type: sql, doc: "An expression over one sample; samples with equal values are duplicates."}

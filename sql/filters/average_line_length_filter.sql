@@ -1,14 +1,14 @@
 /*---
 doc: >
-  Keep samples whose average line length in characters lies in [min_len, max_len]. The characters of the line ends are
-  counted in; lines are those of str.splitlines, which also cuts at VT, FF, NEL, U+2028 and others. An empty text has 0.
+  Keep samples whose average line length in characters lies in [min_len, max_len]. Line ends count as characters;
+  lines are those of str.splitlines, which also cuts at VT, FF, NEL, U+2028 and others. An empty text has 0.
 version: 1
 peer: average_line_length_filter of Data-Juicer 1.6.1
 params:
   min_len: {type: int, default: 10, doc: Smallest average.}
   max_len: {type: int, default: 9223372036854775807, doc: Largest average.}
 stats:
-  avg_line_length: {type: DOUBLE, doc: "Characters, line ends included, for each line."}
+  avg_line_length: {type: DOUBLE, doc: "Characters per line, including line ends."}
 bounds:
   avg_line_length: [min_len, max_len]
 examples:

@@ -1,12 +1,12 @@
 /*---
 doc: >
-  Keep samples whose longest line has a length in characters within [min_len, max_len]. The line's end is not counted;
-  lines are those of str.splitlines, which also cuts at VT, FF, NEL, U+2028 and others. An empty text has 0.
+  Keep samples whose longest line has a length in characters within [min_len, max_len]. Line ends do not count; lines
+  are those of str.splitlines, which also cuts at VT, FF, NEL, U+2028 and others. An empty text has 0.
 version: 1
 peer: maximum_line_length_filter of Data-Juicer 1.6.1
 params:
-  min_len: {type: int, default: 10, doc: Shortest longest line.}
-  max_len: {type: int, default: 9223372036854775807, doc: Longest line.}
+  min_len: {type: int, default: 10, doc: Smallest length of the longest line.}
+  max_len: {type: int, default: 9223372036854775807, doc: Largest length of the longest line.}
 stats:
   max_line_length: {type: BIGINT, doc: Characters of the longest line without its end.}
 bounds:

@@ -1,15 +1,15 @@
 /*---
 doc: >
-  Keep samples in which the share of special characters lies in [min_ratio, max_ratio]. Special are ASCII punctuation,
-  digits and white space (spaces between words as well), emoji, and a list with oddities: the letters 一 上 士 シ Г π º
-  belong to it, NBSP and ZWJ do not. So prose has about 0.2. An empty text has 0.
+  Keep samples in which the share of special characters lies in [min_ratio, max_ratio]. Special characters are ASCII
+  punctuation, digits and white space (also spaces between words), emoji, and a list with surprising entries: the
+  letters 一 上 士 シ Г π º are in it, NBSP and ZWJ are not. Ordinary prose has about 0.2. An empty text has 0.
 version: 1
 peer: special_characters_filter of Data-Juicer 1.6.1
 params:
   min_ratio: {type: float, default: 0.0, doc: Smallest share.}
   max_ratio: {type: float, default: 0.25, doc: Largest share.}
 stats:
-  special_char_ratio: {type: DOUBLE, most: 1, doc: Special characters for each character.}
+  special_char_ratio: {type: DOUBLE, most: 1, doc: Special characters per character.}
 bounds:
   special_char_ratio: [min_ratio, max_ratio]
 examples:

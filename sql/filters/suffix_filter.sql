@@ -1,7 +1,7 @@
 /*---
 doc: >-
   Keep samples whose suffix is one of suffixes, exactly: "md" is not ".md", ".MD" is not ".md". Without suffixes every
-  sample is kept, also under reversed_range. A sample without a suffix matches none. No statistic is recorded.
+  sample is kept, also with reversed_range. A sample without a suffix matches none. No statistic is recorded.
 version: 1
 peer: suffix_filter of Data-Juicer 1.6.1
 params:

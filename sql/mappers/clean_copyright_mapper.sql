@@ -1,8 +1,9 @@
 /*---
 doc: >-
-  Remove a copyright notice written as a source comment. The first slash-star comment of the text, at any
-  place, is cut if it contains "copyright" in any case. If there is such a comment, cut or not, nothing else is changed. A text without one loses its leading lines that are empty or begin with //, # or --, so Markdown
-  headings, shebangs and #include lines at the top go as well; an indented line ends that.
+  Remove a copyright notice written as a source comment. The first slash-star comment of the text, wherever it is, is
+  removed if it contains "copyright" in any case. If there is such a comment, removed or not, nothing else changes. A
+  text without one loses all leading lines that are empty or begin with //, # or --, also Markdown headings, shebangs
+  and #include lines; an indented line ends this.
 version: 1
 peer: clean_copyright_mapper of Data-Juicer 1.6.1
 params: {}

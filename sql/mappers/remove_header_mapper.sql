@@ -1,12 +1,12 @@
 /*---
 doc: >-
   Remove the text before the first heading of a LaTeX text: \chapter, \part, \section, \subsection, \subsubsection,
-  \paragraph or \subparagraph, starred or not, with or without a short title, and with a closing brace somewhere
-  behind. A text without a heading becomes empty, unless drop_no_head is false.
+  \paragraph or \subparagraph, starred or not, with or without a short title, and with a closing brace somewhere after
+  it. A text without a heading becomes empty, unless drop_no_head is false.
 version: 1
 peer: remove_header_mapper of Data-Juicer 1.6.1
 params:
-  drop_no_head: {type: bool, default: true, doc: Empty a text without a heading.}
+  drop_no_head: {type: bool, default: true, doc: Make a text without a heading empty.}
 examples:
   - {text: "\\title{T}\n\\section*{One} a \\section{Two}", out: "\\section*{One} a \\section{Two}"}
   - {text: "x \\section[short]{A long\ntitle} y", out: "\\section[short]{A long\ntitle} y"}

@@ -1,7 +1,7 @@
 /*---
 doc: >
-  Replace the text by a DuckDB expression over one sample. It may name the same values as the predicate of sql_filter.
-  Where it is NULL, the text stays as it was.
+  Replace the text by a DuckDB expression over one sample. It may use the same names as the condition of sql_filter.
+  If it is NULL, the text stays unchanged.
 version: 1
 params:
   text: {type: sql, doc: "An expression of type VARCHAR, such as `regexp_replace(text, '\\s+', ' ', 'g')`."}

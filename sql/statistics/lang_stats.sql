@@ -1,11 +1,11 @@
 /*---
 doc: >
-  Copy the score of a language from columns of a language detector. It is NULL for samples of another language,
-  and where there is no score; datatrove runs its model on these samples.
+  Copy the score of a language from columns of a language detector. It is NULL for samples in another language or
+  without a score; datatrove runs its model on these samples.
 version: 2
 peer: LangStats of datatrove 0.10.1 for samples with a score
 params:
-  language: {type: str, doc: "Language of the score, as the column spells it."}
+  language: {type: str, doc: "Language of the score, as in the column."}
   language_key: {type: str, default: language, doc: Column with the language of the sample.}
   score_key: {type: str, default: language_score, doc: Column with the score of that language.}
 stats: {"fasttext_{language}": {type: DOUBLE, doc: Score of the language.}}

@@ -8,10 +8,10 @@ from refinery.kernels.dedup import text_keys
 
 OPERATOR = {
     "doc": (
-        "Remove samples with the text of an earlier sample; white space at the ends does not count. lowercase comes "
-        "first; then ignore_non_character removes white space, decimal digits of any script and ASCII punctuation, "
-        "but no other punctuation. So all empty texts are duplicates of each other, and with ignore_non_character all "
-        "texts without a letter. Texts are compared by a hash of 126 bits."
+        "Remove samples with the text of an earlier sample; white space at the ends does not count. `lowercase` is "
+        "applied first; then `ignore_non_character` removes white space, decimal digits of any script and ASCII "
+        "punctuation, but no other punctuation. So all empty texts are duplicates of each other, and with "
+        "ignore_non_character so are all texts without a letter. Texts are compared by a hash of 126 bits."
     ),
     "version": 1,
     "peer": "document_deduplicator of Data-Juicer 1.6.1",
@@ -45,7 +45,7 @@ OPERATOR = {
                 "dedup_set_num": {
                     "type": "any",
                     "default": "auto",
-                    "doc": "Without effect; Data-Juicer divides its hashes among so many actors.",
+                    "doc": "Without effect; in Data-Juicer the number of actors that hold the hashes.",
                 },
             },
         }

@@ -12,9 +12,9 @@ OPERATOR = {
     "doc": (
         "Remove lines that occur in more than frequency_threshold documents from all of them: navigation, licences, "
         "notices. A line counts once per document, however often it occurs there. Lines are separated by U+000A; "
-        "white space at their ends is not compared, but stays in the text. No document is dropped: one of which every "
-        "line goes stays as an empty text. With ignore_special_character, lines of punctuation and digits alone all "
-        "count as the same line, and go together."
+        "white space at their ends is not compared, but stays in the text. No document is removed: if all its lines "
+        "are removed, it stays with an empty text. With ignore_special_character, all lines of punctuation and "
+        "digits alone count as the same line."
     ),
     "version": 1,
     "peer": "document_line_deduplicator of Data-Juicer 1.6.1",
@@ -22,7 +22,7 @@ OPERATOR = {
         "frequency_threshold": {
             "type": "int",
             "default": 6,
-            "doc": "Number of documents; a line that is in more of them is removed from every one.",
+            "doc": "Number of documents; a line that occurs in more documents is removed from all of them.",
         },
         "lowercase": {"type": "bool", "default": False, "doc": "Compare lines in lower case."},
         "ignore_special_character": {
@@ -48,7 +48,7 @@ OPERATOR = {
         "skip_latex_env": {
             "type": "bool",
             "default": True,
-            "doc": "Always keep lines that begin with `\\begin{` or `\\end{`, so written.",
+            "doc": "Always keep lines that begin with exactly `\\begin{` or `\\end{`.",
         },
         "skip_html_tags": {
             "type": "bool",

@@ -11,12 +11,12 @@ from refinery.kernels.words import subwords
 OPERATOR = {
     "doc": (
         "Remove documents that share most of their shingles (runs of window_size tokens) with an earlier one. Two "
-        "documents are candidates when all minima of one band agree, which for b bands of r minima happens to a pair "
-        "of Jaccard similarity s with probability 1 - (1 - s^r)^b; candidates of candidates are one cluster. "
-        "jaccard_threshold chooses b and r; it is a limit only with verify. The rows kept are exactly those of "
-        "Data-Juicer, where all documents of fewer tokens than the window are duplicates of each other. With hash: fast, "
-        "such a document is one shingle and matches only the same shingle, and a document without tokens is no "
-        "duplicate."
+        "documents are candidates if all minima of one band agree. With b bands of r minima, a pair with Jaccard "
+        "similarity s is a candidate with probability 1 - (1 - s^r)^b. Connected candidates form a cluster. "
+        "jaccard_threshold chooses b and r; it is a strict limit only with verify. The kept rows are exactly those "
+        "of Data-Juicer, where all documents with fewer tokens than the window are duplicates of each other. With "
+        "hash: fast, such a document is one shingle and matches only the same shingle, and a document without tokens "
+        "is never a duplicate."
     ),
     "version": 2,
     "peer": "document_minhash_deduplicator of Data-Juicer 1.6.1; MinHash of datatrove 0.10.1",
@@ -27,7 +27,7 @@ OPERATOR = {
             "default": "space",
             "choices": ["space", "punctuation", "character", "sentencepiece", "word"],
             "doc": (
-                "Kind of tokens: runs of anything but U+0020 (not even a line feed ends one), text between two "
+                "Kind of tokens: text between U+0020 (a line feed does not separate tokens), text between two "
                 "punctuation characters, single characters, the pieces of tokenizer_model, or runs of letters and "
                 "digits."
             ),
@@ -38,7 +38,7 @@ OPERATOR = {
             "type": "regex",
             "default": None,
             "nullable": True,
-            "doc": "Pattern of text to leave out, after lower-casing and before splitting.",
+            "doc": "Pattern of text to remove, after lower-casing and before splitting.",
         },
         "num_permutations": {"type": "int", "default": 256, "min": 1, "doc": "Minima of a signature."},
         "jaccard_threshold": {
@@ -53,14 +53,14 @@ OPERATOR = {
             "default": None,
             "nullable": True,
             "min": 1,
-            "doc": "Bands; counts only together with num_rows_per_band.",
+            "doc": "Bands; has an effect only together with num_rows_per_band.",
         },
         "num_rows_per_band": {
             "type": "int",
             "default": None,
             "nullable": True,
             "min": 1,
-            "doc": "Minima of a band; counts only together with num_bands.",
+            "doc": "Minima of a band; has an effect only together with num_bands.",
         },
         "tokenizer_model": {
             "type": "file",
@@ -79,8 +79,9 @@ OPERATOR = {
             ],
             "choices": ["data_juicer", "fast"],
             "doc": (
-                "Hash functions: those of Data-Juicer with exactly its results, or others of our own, with which short "
-                "documents are no duplicates of each other; these where Data-Juicer has no such shingles."
+                "Hash functions: `data_juicer` gives exactly its results; `fast` is refinery's own, with which short "
+                "documents are not duplicates of each other. It is the default for shingles that Data-Juicer does "
+                "not have."
             ),
         },
         "normalize": {
@@ -88,8 +89,9 @@ OPERATOR = {
             "default": "none",
             "choices": ["none", "datatrove"],
             "doc": (
-                "Normalisation of the text; datatrove: lower case, numbers become 0, punctuation a space, accents go. "
-                "Its MinHash is this with tokenization: word, n_grams: 5, num_buckets: 14 and hashes_per_bucket: 8."
+                "Normalisation of the text; datatrove: lower case, numbers become 0, punctuation becomes a space, "
+                "accents are removed. For datatrove's MinHash, use it with tokenization: word, n_grams: 5, "
+                "num_buckets: 14 and hashes_per_bucket: 8."
             ),
         },
         "n_grams": {
@@ -147,8 +149,8 @@ OPERATOR = {
         "ray_bts_minhash_cpp_deduplicator": {
             "doc": (
                 "Data-Juicer's MinHash in C++ on Ray: the same operator under another name. Its parameters for Ray's "
-                "actors have no effect. Data-Juicer's disregards lowercase and ignore_pattern, joins tokens without a "
-                "separator and leaves out each document's last shingle; this one does not."
+                "actors have no effect. Data-Juicer's operator ignores lowercase and ignore_pattern, joins tokens "
+                "without a separator and leaves out each document's last shingle; this one does not."
             ),
             "params": {
                 "union_find_parallel_num": {"type": "any", "default": "auto", "doc": "Without effect."},

@@ -9,11 +9,11 @@ import pyarrow as pa
 
 OPERATOR = {
     "doc": (
-        "Remove near-duplicates: samples whose SimHash, 64 bits over shingles of window_size tokens, differs from that "
-        "of another sample in at most hamming_distance bits, directly or by way of others; the first stays. Texts with "
-        "fewer tokens than window_size all get the SimHash 0, so they are duplicates of each other, whatever they say: "
-        "that is Data-Juicer's result; `short: keep` leaves them alone. SimHash is unreliable for texts of a few "
-        "shingles. Tokens are separated by U+0020 alone with `space`, so the end of a line is part of a word."
+        "Remove near-duplicates: samples whose SimHash, 64 bits over shingles of window_size tokens, differs from "
+        "that of another sample in at most hamming_distance bits. Connected samples form a cluster, of which the "
+        "first stays. Texts with fewer tokens than window_size all get the SimHash 0, so they are duplicates of each "
+        "other, whatever they say, as in Data-Juicer; `short: keep` keeps them. SimHash is unreliable for texts of a "
+        "few shingles. Tokens are separated by U+0020 alone with `space`, so the end of a line is part of a word."
     ),
     "version": 1,
     "peer": "document_simhash_deduplicator of Data-Juicer 1.6.1 with simhash-pybind 0.0.3",
@@ -34,8 +34,8 @@ OPERATOR = {
             "default": None,
             "nullable": True,
             "doc": (
-                "Compare texts without the matches of this regular expression (Python's regex module). "
-                "With `punctuation` it should leave punctuation in place, which separates the tokens."
+                "Compare texts without the matches of this regular expression (Python's regex module). With "
+                "`punctuation` it should not match punctuation, which separates the tokens."
             ),
         },
         "num_blocks": {
@@ -43,9 +43,14 @@ OPERATOR = {
             "default": 6,
             "min": 1,
             "max": 64,
-            "doc": "Must be above hamming_distance; changes no result. Data-Juicer's time depends on it.",
+            "doc": "Must be above hamming_distance; does not change results. Data-Juicer's time depends on it.",
         },
-        "hamming_distance": {"type": "int", "default": 4, "min": 0, "doc": "Most bits in which duplicates differ."},
+        "hamming_distance": {
+            "type": "int",
+            "default": 4,
+            "min": 0,
+            "doc": "Maximum number of bits in which duplicates differ.",
+        },
         "short": {
             "type": "str",
             "default": "data_juicer",

@@ -11,9 +11,10 @@ from refinery.kernels.dedup import line_units, paragraph_units
 OPERATOR = {
     "doc": (
         "Remove every paragraph that occurred before, in an earlier sample or earlier in the same one; the first "
-        "occurrence stays. Paragraphs are separated by `separator`, by default an empty line; a line of blanks is not "
-        "empty, nor is one that ends in CR LF. Paragraphs of fewer than min_length characters always stay. A sample "
-        "that loses its last paragraph is removed, unless drop_empty is off; a sample that was empty before stays."
+        "occurrence stays. Paragraphs are separated by `separator`, by default an empty line; a line of blanks is "
+        "not empty, and neither is one that ends in CR LF. Paragraphs of fewer than min_length characters always "
+        "stay. A sample that loses its last paragraph is removed, unless drop_empty is off; a sample that was "
+        "already empty stays."
     ),
     "version": 1,
     "params": {
@@ -28,12 +29,12 @@ OPERATOR = {
             "type": "int",
             "default": 20,
             "min": 0,
-            "doc": "Paragraphs of fewer code points, white space at the ends not counted, take no part.",
+            "doc": "Paragraphs of fewer code points, without white space at the ends, are never removed.",
         },
         "drop_empty": {
             "type": "bool",
             "default": True,
-            "doc": "Remove a sample of which only white space is left; else its text is empty.",
+            "doc": "Remove a sample if only white space is left; otherwise its text becomes empty.",
         },
     },
     "checks": "checks",

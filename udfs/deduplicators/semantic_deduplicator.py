@@ -9,12 +9,13 @@ from refinery.dedup.matchers.hyperplanes import bands
 
 OPERATOR = {
     "doc": (
-        "Remove samples whose embedding has a cosine of at least cosine_threshold with that of another sample, directly or "
-        "by way of others; the first stays. The field embedding_key holds a list of numbers, from embedding_mapper or from "
-        "the input. Candidates have an equal band of random hyperplanes and are verified exactly, so no pair below the "
-        "threshold counts; with the defaults 99.8 % of pairs at a cosine of 0.95 are found, 94 % at 0.9 and 99.99 % at 0.98: "
-        "`refinery sql --explain` shows the numbers for other parameters. A sample without an embedding, or with zeros "
-        "alone, is no duplicate; one with a number that is not finite goes into quarantine."
+        "Remove samples whose embedding has a cosine of at least cosine_threshold with that of another sample. "
+        "Connected samples form a cluster, of which the first stays. The field embedding_key contains a list of "
+        "numbers, from embedding_mapper or from the input. Candidates have an equal band of random hyperplanes and "
+        "are verified exactly, so no pair below the threshold counts; with the defaults 99.8 % of pairs at a cosine "
+        "of 0.95 are found, 94 % at 0.9 and 99.99 % at 0.98: `refinery sql --explain` shows the numbers for other "
+        "parameters. A sample without an embedding, or with only zeros, is never a duplicate; one with a number that "
+        "is not finite goes to quarantine."
     ),
     "version": 1,
     "params": {
@@ -35,14 +36,14 @@ OPERATOR = {
             "default": 32,
             "min": 1,
             "max": 1024,
-            "doc": "Bands of planes; more of them find more of the pairs.",
+            "doc": "Bands of planes; more bands find more pairs.",
         },
         "band_bits": {
             "type": "int",
             "default": 16,
             "min": 1,
             "max": 64,
-            "doc": "Planes of a band; fewer find more of the pairs, and make more candidates.",
+            "doc": "Planes of a band; fewer planes find more pairs, and make more candidates.",
         },
     },
     "functions": {

@@ -11,13 +11,13 @@ from refinery.kernels.dedup import sentence_units
 OPERATOR = {
     "doc": (
         "Remove the sentences of every span of n_sentences sentences that occurred before, in an earlier sample or "
-        "earlier in the same one; the first occurrence stays. A sample that loses sentences is removed when fewer than "
+        "earlier in the same one; the first occurrence stays. A sample that loses sentences is removed if fewer than "
         "min_doc_words words (punctuation marks count) or min_num_sentences sentences are left; one that loses none "
-        "stays, however short, even empty. What is left begins without white space. Sentences come from rules that "
-        "follow spaCy's English ones closely (fast), from spaCy itself as in datatrove (spacy), or are lines. A line "
-        "break ends a sentence only with `lines`; a quotation mark or bracket that opens after a full stop belongs to "
-        "the sentence before it, as spaCy has it. With min_words_to_remove_span, all the repeated sentences in a row "
-        "count and are restored; datatrove counts and restores the first alone."
+        "stays, however short, even empty. White space at the beginning of the remaining text is removed. Sentences "
+        "are cut by rules close to spaCy's English ones (`fast`), by spaCy itself as in datatrove (`spacy`), or at "
+        "line ends (`lines`). A line break ends a sentence only with `lines`; an opening quotation mark or bracket "
+        "after a full stop belongs to the sentence before it, as in spaCy. With min_words_to_remove_span, all "
+        "consecutive repeated sentences count and are restored; datatrove counts and restores only the first."
     ),
     "version": 1,
     "peer": "the sentence deduplication of datatrove 0.10.1, all documents in one task",
@@ -27,29 +27,29 @@ OPERATOR = {
             "type": "str",
             "default": "fast",
             "choices": ["fast", "spacy", "lines"],
-            "doc": "Source of sentences; spacy needs the extra of that name.",
+            "doc": "How to cut sentences; spacy needs the extra of that name.",
         },
-        "language": {"type": "str", "default": "en", "doc": "spaCy's code of the language; for `sentences: spacy` alone."},
+        "language": {"type": "str", "default": "en", "doc": "spaCy's code of the language; only for `sentences: spacy`."},
         "n_sentences": {"type": "int", "default": 3, "min": 1, "doc": "Sentences in a span."},
         "min_doc_words": {
             "type": "int",
             "default": 50,
-            "doc": "A sample that lost sentences and has fewer words left is removed; 0 for no such limit.",
+            "doc": "A sample that lost sentences is removed if it has fewer words left; 0 for no limit.",
         },
         "min_num_sentences": {
             "type": "int",
             "default": 3,
-            "doc": "A sample that lost sentences and has fewer of them left is removed; 0 for no such limit.",
+            "doc": "A sample that lost sentences is removed if it has fewer sentences left; 0 for no limit.",
         },
         "min_words_to_remove_span": {
             "type": "int",
             "default": 0,
-            "doc": "Repeated sentences in a row that have fewer words together stay.",
+            "doc": "Consecutive repeated sentences stay if they have fewer words in total.",
         },
         "drop_empty": {
             "type": "bool",
             "default": True,
-            "doc": "Remove a sample of which too little is left, as in datatrove; else its text is empty.",
+            "doc": "Remove a sample of which too little is left, as in datatrove; otherwise its text becomes empty.",
         },
         "lowercase": {"type": "bool", "default": True, "doc": "Compare in lower case."},
         "norm_numbers": {"type": "bool", "default": True, "doc": "Compare with every number as 0."},

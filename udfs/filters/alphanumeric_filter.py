@@ -9,14 +9,14 @@ from refinery.kernels.words import subwords
 OPERATOR = {
     "doc": (
         "Keep samples in which the share of alphanumeric characters (str.isalnum) lies in [min_ratio, max_ratio]. "
-        "Number forms such as ½, ² and Ⅷ count, combining marks do not. With tokenization the statistic is another: "
-        "letters (str.isalpha) for each token, which can exceed 1. An empty text has 0."
+        "Number forms such as ½, ² and Ⅷ count, combining marks do not. With tokenization the statistic is letters "
+        "(str.isalpha) per token, which can exceed 1. An empty text has 0."
     ),
     "version": 1,
     "peer": "alphanumeric_filter of Data-Juicer 1.6.1, whose tokenizer is that of EleutherAI/pythia-6.9b-deduped",
     "resources": {"loads": {"tokenization": True}},
     "params": {
-        "tokenization": {"type": "bool", "default": False, "doc": "Count letters for each token, not characters."},
+        "tokenization": {"type": "bool", "default": False, "doc": "Count letters per token, not characters."},
         "min_ratio": {"type": "float", "default": 0.25, "doc": "Smallest ratio."},
         "max_ratio": {"type": "float", "default": 9223372036854775807, "doc": "Largest ratio."},
         "tokenizer": {
@@ -25,12 +25,12 @@ OPERATOR = {
             "nullable": True,
             "asset": "EleutherAI/pythia-6.9b-deduped/tokenizer.json",
             "needed": "tokenization",
-            "doc": "With tokenization: path of a tokenizer.json, or of a folder that holds one.",
+            "doc": "With tokenization: path of a tokenizer.json, or of a folder that contains one.",
         },
     },
     "stats": {
-        "alnum_ratio": {"type": "DOUBLE", "most": 1, "doc": "Letters and digits for each character."},
-        "alpha_token_ratio": {"type": "DOUBLE", "doc": "With tokenization: letters for each token."},
+        "alnum_ratio": {"type": "DOUBLE", "most": 1, "doc": "Letters and digits per character."},
+        "alpha_token_ratio": {"type": "DOUBLE", "doc": "With tokenization: letters per token."},
     },
     "bounds": {"alnum_ratio": ["min_ratio", "max_ratio"], "alpha_token_ratio": ["min_ratio", "max_ratio"]},
     "checks": "check",

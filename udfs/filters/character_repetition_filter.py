@@ -10,10 +10,9 @@ from refinery.kernels.text.repetition import AT_ONCE, ratio_rows
 
 OPERATOR = {
     "doc": (
-        "Keep samples in which the share of repeated character n-grams lies in [min_ratio, max_ratio]. Only the "
-        "floor(sqrt(d)) most frequent of the d different n-grams count, and of these only such as occur more than "
-        "once; a long text that is written twice has a share far below 1. A text shorter than rep_len has 0. "
-        "Characters are code points."
+        "Keep samples in which the share of repeated character n-grams lies in [min_ratio, max_ratio]. Of d distinct "
+        "n-grams, only the floor(sqrt(d)) most frequent ones count, and only if they occur more than once; so a long "
+        "text written twice has a share far below 1. A text shorter than rep_len has 0. Characters are code points."
     ),
     "version": 1,
     "peer": "character_repetition_filter of Data-Juicer 1.6.1",
@@ -22,9 +21,7 @@ OPERATOR = {
         "min_ratio": {"type": "float", "default": 0.0, "doc": "Smallest share."},
         "max_ratio": {"type": "float", "default": 0.5, "doc": "Largest share."},
     },
-    "stats": {
-        "char_rep_ratio": {"type": "DOUBLE", "most": 1, "doc": "Occurrences of the counted n-grams for each n-gram."}
-    },
+    "stats": {"char_rep_ratio": {"type": "DOUBLE", "most": 1, "doc": "Occurrences of the counted n-grams per n-gram."}},
     "bounds": {"char_rep_ratio": ["min_ratio", "max_ratio"]},
     "functions": {
         "character_repetition": {

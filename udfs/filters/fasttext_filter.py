@@ -8,32 +8,37 @@ from refinery.kernels.models import fasttext
 
 OPERATOR = {
     "doc": (
-        "Keep samples for which a supervised model of fastText gives one of `labels` a score in [min_score, max_score]. The "
-        "statistic is the greatest score among them, or that of the best label if labels is empty; a label that is not among "
-        "the best k has 0. To remove samples with a label, set reversed_range: true; samples whose score is in the range are "
-        "removed then. White space at the ends of a text is left out; a text that is nothing else has no fasttext_score and is removed."
+        "Keep samples for which a supervised model of fastText gives one of `labels` a score in [min_score, "
+        "max_score]. The statistic is the highest score among them, or that of the best label if labels is empty; a "
+        "label that is not among the best k has 0. To remove samples with a label, set reversed_range: true; then "
+        "samples with a score in the range are removed. White space at the ends of a text is ignored; a text of "
+        "white space alone has no fasttext_score and is removed."
     ),
     "version": 2,
     "peer": 'FastTextClassifierFilter of datatrove 0.10.1, with newline_replacement ""',
     "resources": {"loads": True},
     "params": {
         "model": {"type": "file", "doc": "Supervised model of fastText (.bin or .ftz)."},
-        "labels": {"type": "list[str]", "default": [], "doc": "Labels without __label__; empty: the best one of all."},
+        "labels": {
+            "type": "list[str]",
+            "default": [],
+            "doc": "Labels without __label__; empty: the best of all labels.",
+        },
         "min_score": {"type": "float", "default": 0.5, "doc": "Smallest score."},
         "max_score": {"type": "float", "default": 9223372036854775807, "doc": "Largest score."},
         "thresholds": {
             "type": "any",
             "default": None,
             "nullable": True,
-            "doc": "Own smallest scores of some of `labels`, as label: score; below it a label counts as 0.",
+            "doc": "Smallest scores for some of `labels`, as label: score; below it, a label counts as 0.",
         },
-        "k": {"type": "int", "default": -1, "min": -1, "doc": "Labels to look for, the best ones; -1: all."},
+        "k": {"type": "int", "default": -1, "min": -1, "doc": "Number of best labels to compute; -1: all."},
         "lower": {"type": "bool", "default": False, "doc": "Apply str.lower first."},
         "newline_replacement": {"type": "str", "default": " ", "doc": "Text in place of each line feed."},
     },
     "stats": {
-        "fasttext_label": {"type": "VARCHAR", "doc": "Label with the greatest score of all."},
-        "fasttext_score": {"type": "DOUBLE", "most": 1, "doc": "Greatest score among `labels`."},
+        "fasttext_label": {"type": "VARCHAR", "doc": "Label with the highest score."},
+        "fasttext_score": {"type": "DOUBLE", "most": 1, "doc": "Highest score among `labels`."},
         "fasttext_{labels}": {
             "type": "DOUBLE",
             "doc": "Score of each of `labels`; NULL if it is not among the best k.",

@@ -8,9 +8,9 @@ from refinery.kernels.models import fasttext
 
 OPERATOR = {
     "doc": (
-        "Keep samples for which a model of fastText gives one of `languages` a score above language_threshold; without "
-        "languages, samples whose best language has such a score. Texts are not lowered, unlike in language_id_score_filter. "
-        "Labels of GlotLID have a script, as in eng_Latn. refinery downloads no model."
+        "Keep samples for which a model of fastText gives one of `languages` a score above language_threshold; if "
+        "`languages` is null, the best language must have such a score. Unlike in language_id_score_filter, texts "
+        "are not lowered. Labels of GlotLID have a script, as in eng_Latn. refinery downloads no model."
     ),
     "version": 2,
     "peer": "LanguageFilter of datatrove 0.10.1",
@@ -33,7 +33,7 @@ OPERATOR = {
         "keep_top_pairs_threshold": {
             "type": "float",
             "default": -1,
-            "doc": "Measure the score of each of `languages`, or of each language, that exceeds this score; -1: of none.",
+            "doc": "Also measure each of `languages` (or each language) with a score above this; -1: none.",
         },
         "model": {
             "type": "file",
@@ -53,7 +53,7 @@ OPERATOR = {
         },
     },
     "stats": {
-        "language": {"type": "VARCHAR", "doc": "Language with the greatest score, without its script."},
+        "language": {"type": "VARCHAR", "doc": "Language with the highest score, without its script."},
         "language_score": {"type": "DOUBLE", "doc": "Its score."},
         "language_script": {"type": "VARCHAR", "doc": "With glotlid: its script."},
         "top_language_{languages}_score": {

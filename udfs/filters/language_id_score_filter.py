@@ -8,10 +8,11 @@ from refinery.kernels.models import fasttext
 
 OPERATOR = {
     "doc": (
-        "Keep samples in one of the languages `lang` with a score of at least min_score. A model of fastText gives the language "
-        "and its score of the text in lower case; line feeds separate words as spaces do. With the published model a score can "
-        "be a little above 1. An empty text has a language too, that of the end of a line. The model is lid.176.bin as in "
-        "Data-Juicer, or any other supervised one (lid.176.ftz is 0.9 MB); refinery downloads none."
+        "Keep samples in one of the languages `lang` with a score of at least min_score. A fastText model gives the "
+        "language of the lowered text and its score; line feeds separate words like spaces. With the published "
+        "model, a score can slightly exceed 1. An empty text has a language, too, that of the end of a line. The "
+        "model is lid.176.bin as in Data-Juicer, or any other supervised model (lid.176.ftz has 0.9 MB); refinery "
+        "downloads none."
     ),
     "version": 1,
     "peer": "language_id_score_filter of Data-Juicer 1.6.1",
@@ -34,7 +35,7 @@ OPERATOR = {
         },
     },
     "stats": {
-        "lang": {"type": "VARCHAR", "doc": "Language with the greatest score."},
+        "lang": {"type": "VARCHAR", "doc": "Language with the highest score."},
         "lang_score": {"type": "DOUBLE", "most": 1, "doc": "Its score."},
     },
     "bounds": {"lang_score": ["min_score", "max_score"]},

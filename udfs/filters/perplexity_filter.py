@@ -11,10 +11,11 @@ from refinery.kernels.words import subwords
 
 OPERATOR = {
     "doc": (
-        "Keep samples whose perplexity lies in [min_ppl, max_ppl]. Pieces of the text by a SentencePiece model are the "
-        "words of an n-gram model of KenLM, in its binary format. The logarithms of the probabilities of all pieces are "
-        "added up, and divided by their number, where the end of the text counts as one. The result has one decimal. "
-        "An empty text has 0. Texts are not lowered, and numbers are left as they are. refinery downloads no model."
+        "Keep samples whose perplexity lies in [min_ppl, max_ppl]. A SentencePiece model cuts the text into pieces, "
+        "which are the words of an n-gram model of KenLM, in its binary format. The perplexity is computed from the "
+        "mean of the logarithms of their probabilities; the end of the text counts as one piece. The result has one "
+        "decimal. An empty text has 0. Texts are not lowered, and numbers are left as they are. refinery downloads "
+        "no model."
     ),
     "version": 1,
     "peer": "perplexity_filter of Data-Juicer 1.6.1",
@@ -35,7 +36,7 @@ OPERATOR = {
             "default": None,
             "nullable": True,
             "asset": "{lang}.sp.model",
-            "doc": "SentencePiece model, or tokenizer.json, by which the texts that the model has learned were cut.",
+            "doc": "SentencePiece model, or tokenizer.json, that cut the training texts of the model.",
         },
     },
     "stats": {"perplexity": {"type": "DOUBLE", "doc": "Perplexity, rounded to one decimal."}},

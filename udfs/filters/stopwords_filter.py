@@ -10,9 +10,9 @@ OPERATOR = {
     "doc": (
         "Keep samples in which the share of stop words among all words lies in [min_ratio, max_ratio]. Words are "
         "lowered and lose the special characters at their ends; list entries are used unchanged, so an entry with "
-        "upper case or a digit at an end never matches, nor does one with a space unless groups of words are joined by "
-        "a space. These groups count as words themselves. A text without words has 0. Data-Juicer downloads its list; "
-        "refinery requires a folder."
+        "upper case, or with a digit at an end, never matches. Nor does one with a space, unless groups of words are "
+        "joined by a space. These groups count as words, too. A text without words has 0. Data-Juicer downloads its "
+        "list; refinery requires a folder."
     ),
     "version": 1,
     "peer": "stopwords_filter of Data-Juicer 1.6.1",
@@ -21,7 +21,8 @@ OPERATOR = {
         "lang": {
             "type": "str",
             "default": "en",
-            "doc": "Language of the list; all is the lists of all languages, unless a file has one of that name.",
+            "doc": "Language of the list. `all` joins the lists of all languages, unless a file has a language of that "
+            "name.",
         },
         "tokenization": {"type": "bool", "default": False, "doc": "Use the pieces of a tokenizer as words."},
         "min_ratio": {"type": "float", "default": 0.3, "doc": "Smallest share."},
@@ -34,7 +35,7 @@ OPERATOR = {
             "doc": "Folder with *stopwords*.json, objects of language and words; all such files are joined.",
         },
         "use_words_aug": {"type": "bool", "default": False, "doc": "Count groups of neighbouring words as words, too."},
-        "words_aug_group_sizes": {"type": "list[int]", "default": [2], "min": 1, "doc": "Words of a group."},
+        "words_aug_group_sizes": {"type": "list[int]", "default": [2], "min": 1, "doc": "Numbers of words in a group."},
         "words_aug_join_char": {"type": "str", "default": "", "doc": "Text between the words of a group."},
         "model": {
             "type": "file",
@@ -45,7 +46,7 @@ OPERATOR = {
             "doc": "Tokenizer for tokenization: a SentencePiece model, or a tokenizer.json of the tokenizers library.",
         },
     },
-    "stats": {"stopwords_ratio": {"type": "DOUBLE", "most": 1, "doc": "Stop words for each word."}},
+    "stats": {"stopwords_ratio": {"type": "DOUBLE", "most": 1, "doc": "Stop words per word."}},
     "bounds": {"stopwords_ratio": ["min_ratio", "max_ratio"]},
     "checks": "check",
     "functions": {

@@ -9,8 +9,8 @@ from refinery.kernels.words import subwords
 
 OPERATOR = {
     "doc": (
-        "Keep samples whose number of tokens lies in [min_num, max_num]. Special tokens that a tokenizer adds to a text do "
-        "not count, and long texts are not cut off."
+        "Keep samples whose number of tokens lies in [min_num, max_num]. Special tokens that a tokenizer adds to a "
+        "text do not count, and long texts are not truncated."
     ),
     "version": 1,
     "peer": "token_num_filter of Data-Juicer 1.6.1, which downloads the tokenizer",
@@ -20,7 +20,8 @@ OPERATOR = {
             "type": "file",
             "default": "EleutherAI/pythia-6.9b-deduped",
             "asset": "{hf_tokenizer}/tokenizer.json",
-            "doc": "A tokenizer.json of the tokenizers library, a folder that holds one, or the name of a model on the Hub.",
+            "doc": "A tokenizer.json of the tokenizers library, a folder that contains one, or the name of a model on "
+            "the Hub.",
         },
         "min_num": {"type": "int", "default": 10, "doc": "Fewest tokens."},
         "max_num": {"type": "int", "default": 9223372036854775807, "doc": "Most tokens."},

@@ -8,16 +8,16 @@ from refinery.kernels.words import subwords
 
 OPERATOR = {
     "doc": (
-        "Keep samples in which the share of repeated word n-grams lies in [min_ratio, max_ratio]: all occurrences "
-        "of n-grams that occur more than once, for each n-gram. A text written twice comes close to 1. Words are "
+        "Keep samples in which the share of repeated word n-grams lies in [min_ratio, max_ratio]: occurrences of "
+        "n-grams that occur more than once, divided by all n-grams. A text written twice has nearly 1. Words are "
         "lowered and lose the special characters at their ends, so n-grams that differ only in numbers or "
-        "punctuation are equal. Fewer words than rep_len give 0."
+        "punctuation are equal. A text with fewer words than rep_len has 0."
     ),
     "version": 1,
     "peer": "word_repetition_filter of Data-Juicer 1.6.1",
     "resources": {"loads": {"tokenization": True}},
     "params": {
-        "lang": {"type": "str", "default": "en", "doc": "Language of the tokenizer that is looked for."},
+        "lang": {"type": "str", "default": "en", "doc": "Language of the tokenizer to look for."},
         "tokenization": {"type": "bool", "default": False, "doc": "Use the pieces of a tokenizer as words."},
         "rep_len": {"type": "int", "default": 10, "min": 1, "doc": "Words of an n-gram."},
         "min_ratio": {"type": "float", "default": 0.0, "doc": "Smallest share."},
@@ -31,9 +31,7 @@ OPERATOR = {
             "doc": "Tokenizer for tokenization: a SentencePiece model, or a tokenizer.json of the tokenizers library.",
         },
     },
-    "stats": {
-        "word_rep_ratio": {"type": "DOUBLE", "most": 1, "doc": "Occurrences of repeated n-grams for each n-gram."}
-    },
+    "stats": {"word_rep_ratio": {"type": "DOUBLE", "most": 1, "doc": "Occurrences of repeated n-grams per n-gram."}},
     "bounds": {"word_rep_ratio": ["min_ratio", "max_ratio"]},
     "checks": "check",
     "functions": {

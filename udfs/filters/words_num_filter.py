@@ -9,15 +9,20 @@ from refinery.kernels.words import subwords
 OPERATOR = {
     "doc": (
         "Keep samples whose number of words lies in [min_num, max_num]. Words are cut at U+0020, line feed and tab, "
-        "not at other white space, and lose the special characters at their ends; a run of special characters alone is "
-        "no word, so numbers and lone punctuation do not count. A Chinese sentence without spaces is one word."
+        "not at other white space, and lose the special characters at their ends. A run of special characters alone "
+        "is not a word, so numbers and separate punctuation do not count. A Chinese sentence without spaces is one "
+        "word."
     ),
     "version": 1,
     "peer": "words_num_filter of Data-Juicer 1.6.1",
     "resources": {"loads": {"tokenization": True}},
     "params": {
-        "lang": {"type": "str", "default": "en", "doc": "Language of the tokenizer that is looked for."},
-        "tokenization": {"type": "bool", "default": False, "doc": "Count the pieces of a tokenizer, refined likewise."},
+        "lang": {"type": "str", "default": "en", "doc": "Language of the tokenizer to look for."},
+        "tokenization": {
+            "type": "bool",
+            "default": False,
+            "doc": "Count the pieces of a tokenizer, stripped in the same way.",
+        },
         "min_num": {"type": "int", "default": 10, "doc": "Fewest words."},
         "max_num": {"type": "int", "default": 9223372036854775807, "doc": "Most words."},
         "model": {
@@ -29,7 +34,7 @@ OPERATOR = {
             "doc": "Tokenizer for tokenization: a SentencePiece model, or a tokenizer.json of the tokenizers library.",
         },
     },
-    "stats": {"num_words": {"type": "BIGINT", "doc": "Refined words of the text."}},
+    "stats": {"num_words": {"type": "BIGINT", "doc": "Words of the text without special characters at their ends."}},
     "bounds": {"num_words": ["min_num", "max_num"]},
     "checks": "check",
     "functions": {

@@ -11,8 +11,8 @@ from refinery.kernels.text import patterns
 OPERATOR = {
     "doc": (
         "Replace e-mail addresses. The domain must be lower-case and end with a dot and letters, so JANE@EXAMPLE.COM "
-        "stays; there is no boundary behind it, so of a@b.org2 the 2 stays. A pattern replaces the default one; it is "
-        "for the regex module with DOTALL, and may be written as r'...'."
+        "stays; it need not end at a word boundary, so of a@b.org2 the 2 stays. `pattern` replaces the default "
+        "pattern; it is used by the regex module with DOTALL, and may be written as r'...'."
     ),
     "version": 1,
     "peer": "clean_email_mapper of Data-Juicer 1.6.1",

@@ -11,8 +11,9 @@ OPERATOR = {
     "doc": (
         "Replace HTML by its text. The tags <li> and <ol>, in lower case and without attributes, first become a "
         "newline and a star; then the text is parsed as a whole HTML document and the text of all its nodes joined "
-        "without separators, title, style and script included. As HTML rules say, white space before the first "
-        "content goes, CR LF and CR become LF, NUL goes, and entities are decoded; a <T> in source code is a tag."
+        "without separators, title, style and script included. By the rules of HTML, white space before the first "
+        "content is removed, CR LF and CR become LF, NUL is removed, and entities are decoded; a <T> in source code "
+        "is a tag."
     ),
     "version": 1,
     "peer": "clean_html_mapper of Data-Juicer 1.6.1 (results follow the release of selectolax; matched with 1.0.2)",

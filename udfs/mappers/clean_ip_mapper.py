@@ -10,9 +10,10 @@ from refinery.kernels.text import patterns
 
 OPERATOR = {
     "doc": (
-        "Replace IPv4 addresses and IPv6 addresses of eight written groups. There are no boundaries: 999.1.1.1 leaves "
-        "a 9 and 1.2.3.456 a 6; a leading zero is not part of an address, and ::1 is none. A pattern replaces the "
-        "default one; it is for the regex module with DOTALL, and may be written as r'...'."
+        "Replace IPv4 addresses and IPv6 addresses of eight written groups. They need no word boundaries: 999.1.1.1 "
+        "leaves a 9 and 1.2.3.456 a 6. A leading zero is not part of an address, and ::1 is not an address. "
+        "`pattern` replaces the default pattern; it is used by the regex module with DOTALL, and may be written as "
+        "r'...'."
     ),
     "version": 1,
     "peer": "clean_ip_mapper of Data-Juicer 1.6.1",

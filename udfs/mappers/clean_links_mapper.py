@@ -11,9 +11,9 @@ from refinery.kernels.text import patterns
 OPERATOR = {
     "doc": (
         "Replace links: scheme: and a slash, letter, digit or percent sign, www., or host.tld/, each followed by at "
-        "least two more characters. So mailto:a@b.co goes, note:this counts as a link too, and example.com/ and x.io/p "
-        "stay. Parentheses belong to a link when they close, punctuation at its end does not. A pattern replaces the "
-        "default one; it is for the regex module with DOTALL, and may be written as r'...'."
+        "least two more characters. So mailto:a@b.co is removed, note:this counts as a link, too, and example.com/ "
+        "and x.io/p stay. Closed parentheses belong to a link, punctuation at its end does not. `pattern` replaces "
+        "the default pattern; it is used by the regex module with DOTALL, and may be written as r'...'."
     ),
     "version": 1,
     "peer": "clean_links_mapper of Data-Juicer 1.6.1",

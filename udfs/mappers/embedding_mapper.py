@@ -21,9 +21,9 @@ OPERATOR = {
     "doc": (
         "Write the embedding of each text, a list of numbers, to the field embedding_key. The model is a folder of "
         "model2vec or sentence-transformers; nothing is downloaded. With model2vec, an embedding depends on its text "
-        "alone. With sentence-transformers, its last digits may depend on the texts in the same call. A text without a "
-        "known token has zeros. With `device: cuda` the step asks for a GPU; where there is none, as for traces on a "
-        "cluster's driver, the processor is used."
+        "alone. With sentence-transformers, its last digits may depend on the texts in the same call. A text without "
+        "a known token has zeros. With `device: cuda` the step asks for a GPU; if there is none, as for traces on a "
+        "cluster's driver, it uses the processor."
     ),
     "version": 1,
     "resources": {"loads": True, "num_gpus": {"device": {"cuda": 1}}},
@@ -39,7 +39,7 @@ OPERATOR = {
         "embedding_key": {
             "type": "str",
             "default": "embedding",
-            "doc": "Field for the embedding; one that is there is replaced.",
+            "doc": "Field for the embedding; an existing field is replaced.",
         },
         "device": {
             "type": "str",
@@ -52,7 +52,7 @@ OPERATOR = {
             "default": None,
             "nullable": True,
             "min": 1,
-            "doc": "Tokens of a text that count; null: as many as the model says.",
+            "doc": "Maximum number of tokens of a text to use; null: that of the model.",
         },
         "normalize": {"type": "bool", "default": True, "doc": "Scale embeddings to length 1."},
     },

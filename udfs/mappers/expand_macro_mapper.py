@@ -14,9 +14,9 @@ OPERATOR = {
     "doc": (
         r"Replace LaTeX macros without arguments by their values: \newcommand{\name}{value}, starred or not, and "
         r"\def\name{value}, where the closing brace ends the line and the name has only ASCII letters and digits. A "
-        r"macro defined twice has its last value. One after another, \newcommand first, each is replaced wherever "
-        r"a character other than an ASCII letter or digit follows, in the definitions as well; that character is used "
-        r"up, so of \a\a only the first is replaced. A text that would grow by more than 16 MiB is an error."
+        r"macro defined twice has its last value. Macros are replaced one after another, \newcommand first, wherever "
+        "a character other than an ASCII letter or digit follows, also in definitions. That character is consumed, "
+        r"so of \a\a only the first is replaced. A text that would grow by more than 16 MiB is an error."
     ),
     "version": 1,
     "peer": "expand_macro_mapper of Data-Juicer 1.6.1",

@@ -16,9 +16,9 @@ OPERATOR = {
     "doc": (
         "Repair broken Unicode with ftfy's default fixes: mojibake, HTML entities, curly quotes (to straight ones), "
         "Latin ligatures, full-width and half-width forms, CR LF and other line ends (to LF), terminal escapes, "
-        "control characters; then normalize. Lines are repaired one by one. From the first line that holds a < on, "
-        "entities stay, and unknown ones always do. Dashes, the ellipsis and the no-break space stay (NFKC changes the "
-        "last two), but a full-width comma or parenthesis becomes an ASCII one, between Chinese characters too."
+        "control characters; then normalize. Lines are repaired one by one. From the first line with a < on, "
+        "entities stay; unknown entities always stay. Dashes, the ellipsis and the no-break space stay (NFKC changes "
+        "the last two), but a full-width comma or parenthesis becomes an ASCII one, also between Chinese characters."
     ),
     "version": 1,
     "peer": "fix_unicode_mapper of Data-Juicer 1.6.1 (results follow the release of ftfy; matched with 6.3.1)",

@@ -12,7 +12,7 @@ from refinery.kernels.core.charmap import CharMap, char_map, map_rows
 
 OPERATOR = {
     "doc": (
-        "Replace 34 characters of Chinese and typographic punctuation by ASCII. Surprises of the table: full-width 1 "
+        "Replace 34 characters of Chinese and typographic punctuation by ASCII. Surprising entries: full-width 1 "
         "becomes a double quote, an em dash a hyphen between spaces, a full-width full stop a full stop and a space, "
         "an ellipsis three full stops; the right single quotation mark is replaced, the left one is not."
     ),

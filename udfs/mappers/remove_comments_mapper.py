@@ -10,10 +10,11 @@ from refinery.kernels.core.utf8 import before, copy
 
 OPERATOR = {
     "doc": (
-        "Remove LaTeX comments. inline removes a percent sign and the rest of its line, together with the one "
+        "Remove LaTeX comments. `inline` removes a percent sign and the rest of its line, together with the "
         "character before it unless that is a backslash: '50%x' becomes '5', and a comment line loses the newline "
-        "before it. A percent sign at the end of a line stays. multiline then removes lines that begin with a percent "
-        "sign: after inline, the first line of a text, and empty comments. doc_type has no effect, as with the peer."
+        "before it. A percent sign at the end of a line stays. `multiline` then removes lines that begin with a "
+        "percent sign; after `inline`, these are the first line of a text, and empty comments. doc_type has no "
+        "effect, as in Data-Juicer."
     ),
     "version": 1,
     "peer": "remove_comments_mapper of Data-Juicer 1.6.1",

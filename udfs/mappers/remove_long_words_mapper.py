@@ -8,11 +8,11 @@ from refinery.kernels.words import word_removal
 
 OPERATOR = {
     "doc": (
-        "Remove words of fewer than min_len or more than max_len code points. A word that is too long stays when "
-        "it fits without the special characters at its ends, and keeps them; a word that is too short always "
-        "goes. Words are cut at U+0020, tab and line feed, and joined by the strongest of these between "
-        "them, so runs of white space, indentation and empty lines go even with the default parameters, "
-        "which remove no word."
+        "Remove words of fewer than min_len or more than max_len code points. A word that is too long stays, "
+        "unchanged, if it is short enough without the special characters at its ends; a word that is too short is "
+        "always removed. Words are cut at U+0020, tab and line feed, and joined by the strongest of these between "
+        "them. So runs of white space, indentation and empty lines disappear even with the default parameters, which "
+        "remove no word."
     ),
     "version": 1,
     "peer": "remove_long_words_mapper of Data-Juicer 1.6.1",

@@ -11,23 +11,22 @@ from refinery.kernels.words import subwords
 
 OPERATOR = {
     "doc": (
-        "Remove words that hold one of the substrings, case-sensitively. Special characters at the ends of a word do "
-        "not count as its own, so `//` and `.com` alone stay, and upper-case WWW does as well. White space is evened "
-        "out as in remove_long_words_mapper, in texts too that lose no word. With tokenization, pieces are removed in "
-        "place of words, and the remaining pieces are joined without the spaces; a text that loses no piece stays as "
-        "it is."
+        "Remove words that contain one of the substrings, in this letter case. Special characters at the ends of a "
+        "word are not searched, so `//` and `.com` alone stay, and so does WWW. White space is normalised as in "
+        "remove_long_words_mapper, also in texts that lose no word. With tokenization, pieces are removed in place "
+        "of words, and the remaining pieces are joined without spaces; a text that loses no piece is not changed."
     ),
     "version": 1,
     "peer": "remove_words_with_incorrect_substrings_mapper of Data-Juicer 1.6.1",
     "resources": {"loads": {"tokenization": True}},
     "params": {
-        "lang": {"type": "str", "default": "en", "doc": "Language of the tokenizer that is looked for."},
+        "lang": {"type": "str", "default": "en", "doc": "Language of the tokenizer to look for."},
         "tokenization": {"type": "bool", "default": False, "doc": "Examine a tokenizer's pieces in place of words."},
         "substrings": {
             "type": "list[str]",
             "default": ["http", "www", ".com", "href", "//"],
             "nullable": True,
-            "doc": "Substrings of the words to remove; null is the default, an empty string is in every word.",
+            "doc": "Substrings of the words to remove; null means the default, and an empty string is in every word.",
         },
         "model": {
             "type": "file",

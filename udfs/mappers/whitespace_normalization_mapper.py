@@ -12,9 +12,10 @@ from refinery.kernels.core.charmap import CharMap, char_map, map_rows
 
 OPERATOR = {
     "doc": (
-        "Strip white space (str.strip) from both ends of the text, then replace 22 kinds of it by U+0020, one for one. "
-        "Ends of lines inside the text stay, as do U+1680, U+180E and U+FEFF; replaced are the tab, NBSP, U+2000 to "
-        "U+200D, U+202F, U+205F, U+2060, U+3000, and also U+FFFC and U+0084. Runs of spaces are not collapsed."
+        "Strip white space (str.strip) from both ends of the text, then replace 22 kinds of it by U+0020, one for "
+        "one. Line ends within the text stay, and so do U+1680, U+180E and U+FEFF. Replaced are the tab, NBSP, "
+        "U+2000 to U+200D, U+202F, U+205F, U+2060, U+3000, and also U+FFFC and U+0084. Runs of spaces are not "
+        "collapsed."
     ),
     "version": 1,
     "peer": "whitespace_normalization_mapper of Data-Juicer 1.6.1",

@@ -11,10 +11,10 @@ from refinery.kernels.words import subwords
 
 OPERATOR = {
     "doc": (
-        "Measure the perplexity of each text by an n-gram model of KenLM over the pieces of a SentencePiece model. Before "
-        "that the text is put into lower case, numbers become 0, accents and control characters, ends of lines too, are "
-        "dropped, and Unicode's punctuation becomes ASCII's. One decimal. An empty text has the perplexity of an empty "
-        "line. refinery downloads no model."
+        "Measure the perplexity of each text by an n-gram model of KenLM over the pieces of a SentencePiece model. "
+        "First the text is lowered, numbers become 0, accents and control characters (line ends, too) are dropped, "
+        "and Unicode punctuation becomes ASCII. The result has one decimal. An empty text has the perplexity of an "
+        "empty line. refinery downloads no model."
     ),
     "version": 1,
     "peer": "CCNetPerplexityStats of datatrove 0.10.1, which downloads the models of edugp/kenlm",
@@ -23,7 +23,8 @@ OPERATOR = {
         "model_dataset": {
             "type": "str",
             "default": "wikipedia",
-            "doc": "Texts that the models have learned, in the name of the statistic. Models of wikipedia are looked for.",
+            "doc": "Name of the models' training texts, in the name of the statistic. Only models of wikipedia are "
+            "looked for.",
         },
         "language": {"type": "str", "default": "en", "doc": "Language of the models, in the names of their files."},
         "model": {
@@ -40,7 +41,7 @@ OPERATOR = {
             "nullable": True,
             "asset": "{language}.sp.model",
             "needed": {"model_dataset": "wikipedia"},
-            "doc": "SentencePiece model by which the texts that the model has learned were cut.",
+            "doc": "SentencePiece model that cut the training texts of the model.",
         },
     },
     "stats": {

@@ -11,9 +11,9 @@ from refinery.kernels.text.character_stats import FIELDS, count_rows, tables
 OPERATOR = {
     "doc": (
         "Measure the length of each text and the shares of its characters that are white space, digits, upper case, "
-        "punctuation. Every share is 0 for an empty text. Characters are code points; white space, letters, digits and "
-        "upper case are str.isspace, isalpha, isdigit and isupper. Punctuation is a list of datatrove's that has "
-        "control characters in it and lacks some marks, such as • and ¿."
+        "punctuation. Every share is 0 for an empty text. Characters are code points; white space, letters, digits "
+        "and upper case are str.isspace, isalpha, isdigit and isupper. Punctuation is datatrove's list, which "
+        "contains control characters and lacks some characters, such as • and ¿."
     ),
     "version": 1,
     "peer": "DocStats of datatrove 0.10.1",

@@ -8,35 +8,35 @@ from refinery.kernels.text.piece_stats import piece_stats
 
 OPERATOR = {
     "doc": (
-        "Measure the lines of each text: how many, how long, how they end and begin, how many repeat an earlier one. "
-        "Lines are separated by U+000A: a text of n line feeds has n + 1 lines, an empty one has one. Ratios are of "
-        "the lines; with ignore_empty_lines of those that are more than white space, while n_lines still counts all."
+        "Measure the lines of each text: number, length, first and last characters, and repetition. Lines are "
+        "separated by U+000A: a text of n line feeds has n + 1 lines, an empty one has one. Ratios are shares of all "
+        "lines; with ignore_empty_lines, of lines with more than white space, while n_lines still counts all."
     ),
     "version": 1,
-    "peer": "LineStats of datatrove 0.10.1, whose spelling of the parameters this is",
+    "peer": "LineStats of datatrove 0.10.1, with its spelling of the parameters",
     "params": {
         "max_k_chars_per_line_tresholds": {
             "type": "list[int]",
             "default": [10, 30],
-            "doc": "For each, the share of lines of at most so many characters.",
+            "doc": "Numbers n; for each, measure the share of lines of at most n characters.",
         },
         "min_k_chars_per_line_thresholds": {
             "type": "list[int]",
             "default": [2000, 10000],
-            "doc": "For each, the share of lines of at least so many characters.",
+            "doc": "Numbers n; for each, measure the share of lines of at least n characters.",
         },
-        "ignore_empty_lines": {"type": "bool", "default": False, "doc": "Leave out lines of nothing but white space."},
+        "ignore_empty_lines": {"type": "bool", "default": False, "doc": "Leave out lines of white space alone."},
     },
     "stats": {
         "n_lines": {"type": "BIGINT", "doc": "Lines."},
-        "avg_line_length": {"type": "DOUBLE", "doc": "Characters for each line."},
+        "avg_line_length": {"type": "DOUBLE", "doc": "Characters per line."},
         "short_line_ratio_chars_{max_k_chars_per_line_tresholds}": {
             "type": "DOUBLE",
-            "doc": "Share of lines of at most so many characters.",
+            "doc": "Share of lines with at most this number of characters.",
         },
         "long_line_ratio_chars_{min_k_chars_per_line_thresholds}": {
             "type": "DOUBLE",
-            "doc": "Share of lines of at least so many characters.",
+            "doc": "Share of lines with at least this number of characters.",
         },
         "lines_ending_with_terminal_mark_ratio": {"type": "DOUBLE", "doc": "Share of lines that end in one of .?!\"'."},
         "bullet_point_lines_ratio": {
@@ -44,7 +44,7 @@ OPERATOR = {
             "doc": "Share of lines that begin, after white space, with one of -*•.",
         },
         "line_duplicates": {"type": "DOUBLE", "doc": "Share of lines that repeat an earlier line of the text."},
-        "line_char_duplicates": {"type": "DOUBLE", "doc": "Share of the lines' characters that are in such lines."},
+        "line_char_duplicates": {"type": "DOUBLE", "doc": "Share of the lines' characters that are in repeated lines."},
     },
     "functions": {
         "line_counts": {

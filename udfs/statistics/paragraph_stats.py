@@ -8,9 +8,9 @@ from refinery.kernels.text.piece_stats import piece_stats
 
 OPERATOR = {
     "doc": (
-        "Measure the paragraphs of each text: how many, how long, how many repeat an earlier one. Paragraphs are "
-        "separated by two line feeds in a row; paragraphs of white space alone are left out. Of three line feeds the "
-        "last begins the next paragraph. Every statistic is 0 for a text without paragraphs."
+        "Measure the paragraphs of each text: number, length and repetition. Paragraphs are separated by two "
+        "consecutive line feeds; paragraphs of white space alone are ignored. The third of three line feeds belongs "
+        "to the next paragraph. Every statistic is 0 for a text without paragraphs."
     ),
     "version": 1,
     "peer": "ParagraphStats of datatrove 0.10.1",
@@ -18,29 +18,29 @@ OPERATOR = {
         "short_paragraph_max_chars_threshold": {
             "type": "list[int]",
             "default": [100],
-            "doc": "For each, the share of paragraphs of at most so many characters.",
+            "doc": "Numbers n; for each, measure the share of paragraphs of at most n characters.",
         },
         "long_paragraph_max_chars_threshold": {
             "type": "list[int]",
             "default": [1000],
-            "doc": "For each, the share of paragraphs of at least so many characters.",
+            "doc": "Numbers n; for each, measure the share of paragraphs of at least n characters.",
         },
         "ignore_empty_paragraphs": {
             "type": "bool",
             "default": False,
-            "doc": "Without effect: they are never counted.",
+            "doc": "Without effect: empty paragraphs are never counted.",
         },
     },
     "stats": {
         "n_paragraphs": {"type": "BIGINT", "doc": "Paragraphs."},
-        "avg_paragraph_length": {"type": "DOUBLE", "doc": "Characters for each paragraph."},
+        "avg_paragraph_length": {"type": "DOUBLE", "doc": "Characters per paragraph."},
         "short_paragraph_ratio_{short_paragraph_max_chars_threshold}": {
             "type": "DOUBLE",
-            "doc": "Share of paragraphs of at most so many characters.",
+            "doc": "Share of paragraphs with at most this number of characters.",
         },
         "long_paragraph_ratio_{long_paragraph_max_chars_threshold}": {
             "type": "DOUBLE",
-            "doc": "Share of paragraphs of at least so many characters.",
+            "doc": "Share of paragraphs with at least this number of characters.",
         },
         "paragraph_duplicates": {
             "type": "DOUBLE",
@@ -48,7 +48,7 @@ OPERATOR = {
         },
         "paragraph_char_duplicates": {
             "type": "DOUBLE",
-            "doc": "Share of the paragraphs' characters that are in such paragraphs.",
+            "doc": "Share of the paragraphs' characters that are in repeated paragraphs.",
         },
     },
     "functions": {

@@ -12,10 +12,11 @@ from refinery.kernels.words import spacy_words
 
 OPERATOR = {
     "doc": (
-        "Measure the sentences of each text: how many, how long. They come from a kernel that follows spaCy's English "
-        "tokenizer and its sentencizer (fast), or from spaCy's of the language (spacy). A sentence ends after a word "
-        "that is a full stop, a question mark or the like, and the punctuation behind it; a line break ends none. "
-        "White space at its ends does not count. Every statistic is 0 for a text without sentences."
+        "Measure the number and length of the sentences of each text. `fast` cuts them by a kernel that follows "
+        "spaCy's English tokenizer and sentencizer, `spacy` by spaCy itself, for any of its languages. A sentence "
+        "ends after a word that is a full stop, a question mark or the like, and the punctuation that follows; a "
+        "line break does not end it. White space at its ends does not count. Every statistic is 0 for a text without "
+        "sentences."
     ),
     "version": 1,
     "peer": "SentenceStats of datatrove 0.10.1",
@@ -25,34 +26,34 @@ OPERATOR = {
             "type": "str",
             "default": "fast",
             "choices": ["fast", "spacy"],
-            "doc": "Source of the words of sentences; spacy needs the extra of that name.",
+            "doc": "How to cut sentences; spacy needs the extra of that name.",
         },
         "language": {
             "type": "str",
             "default": "eng",
-            "doc": "Code of the language, such as spa or cmn_Hani; other than English for `words: spacy` alone.",
+            "doc": "Code of the language, such as spa or cmn_Hani. Languages other than English need `words: spacy`.",
         },
         "short_sentence_max_chars_threshold": {
             "type": "list[int]",
             "default": [20],
-            "doc": "For each, the share of sentences of at most so many characters.",
+            "doc": "Numbers n; for each, measure the share of sentences of at most n characters.",
         },
         "long_sentence_max_chars_threshold": {
             "type": "list[int]",
             "default": [75],
-            "doc": "For each, the share of sentences of at least so many characters.",
+            "doc": "Numbers n; for each, measure the share of sentences of at least n characters.",
         },
     },
     "stats": {
         "n_sentences": {"type": "BIGINT", "doc": "Sentences."},
-        "avg_sentence_length": {"type": "DOUBLE", "doc": "Characters for each sentence."},
+        "avg_sentence_length": {"type": "DOUBLE", "doc": "Characters per sentence."},
         "short_sentence_ratio_{short_sentence_max_chars_threshold}": {
             "type": "DOUBLE",
-            "doc": "Share of sentences of at most so many characters.",
+            "doc": "Share of sentences with at most this number of characters.",
         },
         "long_sentence_ratio_{long_sentence_max_chars_threshold}": {
             "type": "DOUBLE",
-            "doc": "Share of sentences of at least so many characters.",
+            "doc": "Share of sentences with at least this number of characters.",
         },
     },
     "checks": "check",

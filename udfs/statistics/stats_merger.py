@@ -8,21 +8,22 @@ from refinery.stats.topk import TOP_K, TOP_K_GROUPS
 
 OPERATOR = {
     "doc": (
-        "Merge statistics files once, after the run has ended well and its own statistics files are written, at any "
-        "place in the recipe; samples pass unchanged. `refinery analyze` and `refinery refilter` do not merge."
+        "Merge statistics files once, after the run has succeeded and its own statistics files are written. The "
+        "place of the step in the recipe does not matter; samples pass unchanged. `refinery analyze` and `refinery "
+        "refilter` do not merge."
     ),
     "version": 1,
     "peer": "StatsMerger of datatrove 0.10.1",
     "params": {
         "input_folder": {
             "type": "path",
-            "doc": "Folder, or URL, whose folders {group}/{stat} hold files as 00000.json; may be the one of stat_summary.export.",
+            "doc": "Folder, or URL, with files such as {group}/{stat}/00000.json; may be that of stat_summary.export.",
         },
         "output_folder": {"type": "path", "doc": "Folder, or URL, that gets {group}/{stat}/metric.json."},
         "remove_input": {
             "type": "bool",
             "default": False,
-            "doc": "Remove the merged files once metric.json is safely written.",
+            "doc": "Remove the merged files when metric.json is on the disk.",
         },
         "top_k": {
             "type": "int",
@@ -33,13 +34,14 @@ OPERATOR = {
         "top_k_groups": {
             "type": "list[str]",
             "default": ["fqdn", "suffix"],
-            "doc": "Groups that keep only the top_k keys of the most samples.",
+            "doc": "Groups that keep only top_k keys, those with the most samples.",
         },
         "top_k_config": {
             "type": "any",
             "default": None,
             "nullable": True,
-            "doc": "Both of these as one mapping, {top_k_groups: [...], top_k: N}, as datatrove's TopKConfig; not beside them.",
+            "doc": "Both of these in one mapping, {top_k_groups: [...], top_k: N}, like datatrove's TopKConfig; cannot "
+            "be combined with them.",
         },
     },
     "checks": "check",

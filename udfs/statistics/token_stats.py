@@ -10,10 +10,11 @@ from refinery.kernels.words import subwords
 OPERATOR = {
     "doc": (
         "Measure the number of tokens of each text: the value of the column tokens_key, or else the count of a local "
-        "tokenizer, its special tokens included; NULL without both. A value that is no whole number counts as missing."
+        "tokenizer, including its special tokens; NULL without either. A value that is not a whole number counts as "
+        "missing."
     ),
     "version": 1,
-    "peer": "TokenStats of datatrove 0.10.1, which downloads GPT-2's tokenizer where none is named",
+    "peer": "TokenStats of datatrove 0.10.1, which downloads GPT-2's tokenizer if none is named",
     "resources": {"loads": {"tokenizer_name_or_path": True}},
     "params": {
         "tokenizer_name_or_path": {
@@ -21,7 +22,8 @@ OPERATOR = {
             "default": None,
             "nullable": True,
             "asset": "{tokenizer_name_or_path}/tokenizer.json",
-            "doc": "A tokenizer.json of the tokenizers library, a folder that holds one, or the name of a model on the Hub.",
+            "doc": "A tokenizer.json of the tokenizers library, a folder that contains one, or the name of a model on "
+            "the Hub.",
         },
         "tokens_key": {
             "type": "str",

@@ -11,10 +11,10 @@ from refinery.kernels.words import spacy_words, word_stats
 
 OPERATOR = {
     "doc": (
-        "Measure the words of each text: how many, how long, how many different ones, how many in capitals, how many "
-        "stop words. Punctuation marks are words too. They come from a kernel that follows the rules of spaCy's "
-        "English tokenizer (fast), or from spaCy's tokenizer of the language (spacy). Every statistic is 0 for a text "
-        "without words; lines are those of str.splitlines."
+        "Measure the words of each text: number, length, distinct words, capitals and stop words. Punctuation marks "
+        "are words, too. `fast` cuts words by a kernel that follows the rules of spaCy's English tokenizer, `spacy` "
+        "by spaCy's tokenizer of the language. Every statistic is 0 for a text without words; lines are those of "
+        "str.splitlines."
     ),
     "version": 1,
     "peer": "WordStats of datatrove 0.10.1",
@@ -24,44 +24,44 @@ OPERATOR = {
             "type": "str",
             "default": "fast",
             "choices": ["fast", "spacy"],
-            "doc": "Source of words; spacy needs the extra of that name.",
+            "doc": "How to cut words; spacy needs the extra of that name.",
         },
         "language": {
             "type": "str",
             "default": "eng",
-            "doc": "Code of the language, such as spa or cmn_Hani; other than English for `words: spacy` alone.",
+            "doc": "Code of the language, such as spa or cmn_Hani. Languages other than English need `words: spacy`.",
         },
         "stop_words": {
             "type": "list[str]",
             "default": ["the", "be", "to", "of", "and", "that", "have", "with"],
-            "doc": "Stop words, as they are spelled: `The` is none of these.",
+            "doc": "Stop words, in exact letter case: `The` is not `the`.",
         },
         "short_word_max_chars_threshold": {
             "type": "list[int]",
             "default": [3],
-            "doc": "For each, the share of words of at most so many characters.",
+            "doc": "Numbers n; for each, measure the share of words of at most n characters.",
         },
         "long_word_max_chars_threshold": {
             "type": "list[int]",
             "default": [7],
-            "doc": "For each, the share of words of at least so many characters.",
+            "doc": "Numbers n; for each, measure the share of words of at least n characters.",
         },
     },
     "stats": {
         "n_words": {"type": "BIGINT", "doc": "Words and punctuation marks."},
-        "avg_word_length": {"type": "DOUBLE", "doc": "Characters for each word."},
-        "avg_words_per_line": {"type": "DOUBLE", "doc": "Words for each line."},
+        "avg_word_length": {"type": "DOUBLE", "doc": "Characters per word."},
+        "avg_words_per_line": {"type": "DOUBLE", "doc": "Words per line."},
         "short_word_ratio_{short_word_max_chars_threshold}": {
             "type": "DOUBLE",
-            "doc": "Share of words of at most so many characters.",
+            "doc": "Share of words with at most this number of characters.",
         },
         "long_word_ratio_{long_word_max_chars_threshold}": {
             "type": "DOUBLE",
-            "doc": "Share of words of at least so many characters.",
+            "doc": "Share of words with at least this number of characters.",
         },
-        "type_token_ratio": {"type": "DOUBLE", "doc": "Different words for each word."},
+        "type_token_ratio": {"type": "DOUBLE", "doc": "Distinct words per word."},
         "uppercase_word_ratio": {"type": "DOUBLE", "doc": "Share of words in capitals (str.isupper)."},
-        "capitalized_word_ratio": {"type": "DOUBLE", "doc": "Share of words with a capital first (str.istitle)."},
+        "capitalized_word_ratio": {"type": "DOUBLE", "doc": "Share of words that begin with a capital (str.istitle)."},
         "stop_word_ratio": {"type": "DOUBLE", "doc": "Share of stop words."},
     },
     "checks": "check",

@@ -13,12 +13,12 @@ from refinery.kernels.words import spacy_words, word_stats
 
 OPERATOR = {
     "doc": (
-        "Measure the share of certain words among all words of each text, both compared as they are spelled. The text "
-        "is first normalised: by default lower case, numbers as 0, punctuation as spaces, no accents, so a listed word "
+        "Measure the share of listed words among all words of each text. The text is first normalised, by default to "
+        "lower case, with numbers as 0, punctuation as spaces and no accents. Listed words are not, so a listed word "
         "in capitals never occurs. The statistic is named after the first word; it is 0 for a text without words."
     ),
     "version": 1,
-    "peer": "WordsContaminationStats of datatrove 0.10.1, the fields of whose norm_config are parameters here",
+    "peer": "WordsContaminationStats of datatrove 0.10.1, with the fields of norm_config as parameters",
     "resources": {"loads": {"words_from": "spacy"}},
     "params": {
         "words": {"type": "list[str]", "doc": "The words to look for."},
@@ -26,22 +26,23 @@ OPERATOR = {
             "type": "str",
             "default": "fast",
             "choices": ["fast", "spacy"],
-            "doc": "Source of the words of texts, see word_stats; spacy needs the extra of that name.",
+            "doc": "How to cut words, see word_stats; spacy needs the extra of that name.",
         },
         "language": {
             "type": "str",
             "default": "eng",
-            "doc": "Code of the language, such as spa or cmn_Hani; other than English for `words_from: spacy` alone.",
+            "doc": "Code of the language, such as spa or cmn_Hani. Languages other than English need `words_from: "
+            "spacy`.",
         },
         "lowercase": {"type": "bool", "default": True, "doc": "Make the text lower case."},
         "norm_whitespace": {"type": "bool", "default": True, "doc": "Make every run of white space one space."},
         "remove_punctuation": {"type": "bool", "default": True, "doc": "Make punctuation marks spaces."},
-        "norm_unicode_diacritics": {"type": "bool", "default": True, "doc": "Take off accents and other marks."},
+        "norm_unicode_diacritics": {"type": "bool", "default": True, "doc": "Remove accents and other marks."},
         "norm_numbers": {"type": "bool", "default": True, "doc": "Make every number 0."},
         "norm_weekdays": {"type": "bool", "default": False, "doc": "Make English names of weekdays WEEKDAY."},
         "norm_monthnames": {"type": "bool", "default": False, "doc": "Make English names of months MONTH."},
     },
-    "stats": {"words_contamination_{words[0]}": {"type": "DOUBLE", "doc": "Listed words for each word."}},
+    "stats": {"words_contamination_{words[0]}": {"type": "DOUBLE", "doc": "Listed words per word."}},
     "checks": "check",
     "functions": {
         "listed_words": {

@@ -15,16 +15,18 @@ from refinery.recipe.data_juicer import DATA_JUICER_OPERATORS
 
 INTRO = """# Operators
 
-Written from the operators' own files by `make docs`. Every operator also takes `text_key` (the field that it works on,
-`meta.body` for a nested one; default: the recipe's `text_keys`), and every filter `min_closed_interval`,
-`max_closed_interval` (default true) and `reversed_range` (default false). Statistics operators measure every
-sample that is still there, change nothing and remove nothing. Operators that compare samples with one
-another are [deduplicators](#deduplicators).
+This page describes every operator, its parameters, its statistics and examples of its results. `make docs` writes it from
+the operators' files.
+
+Every operator also has the parameter `text_key`, the field that it works on (`meta.body` for a nested one; default: the
+recipe's `text_keys`). Every filter has `min_closed_interval`, `max_closed_interval` (default true) and `reversed_range`
+(default false). Statistics operators measure samples, and neither change nor remove them. Operators that compare samples
+with each other are [deduplicators](#deduplicators).
 """
 DEDUPLICATORS = """# Deduplicators
 
-A deduplicator compares all samples before the next step begins. Deduplicators that remove whole samples keep one of each
-cluster of duplicates and take the following parameters besides their own; `verify` only those that compare shingles.
+A deduplicator compares all samples before the next step begins. Deduplicators that remove samples keep one of each
+cluster of duplicates and have the following parameters besides their own; only those that compare shingles have `verify`.
 Deduplicators that remove lines, paragraphs or sentences from texts have only their own parameters.
 
 """

@@ -9,43 +9,44 @@ SURVIVOR_PARAMS: dict[str, dict[str, Any]] = {
     "keep": {
         "type": "str",
         "default": "first",
-        "doc": "Sample to keep of a cluster: `first`, or an SQL order such as `length(text) desc`; ties: the first.",
+        "doc": "Sample of a cluster to keep: `first`, or the first by an SQL order such as `length(text) desc`.",
     },
     "max_cluster_size": {
         "type": "int",
         "default": None,
         "min": 1,
-        "doc": "A cluster of more samples is suspicious; see on_excess.",
+        "doc": "A cluster with more samples counts as suspicious; see on_excess.",
     },
     "max_removed_share": {
         "type": "float",
         "default": None,
         "min": 0,
         "max": 1,
-        "doc": "A larger share of removed samples, of all or of one input's, is suspicious; see on_excess.",
+        "doc": "A larger share of removed samples, of all or of one input, counts as suspicious; see on_excess.",
     },
     "on_excess": {
         "type": "str",
         "default": "fail",
         "choices": ["fail", "warn"],
-        "doc": "End the run before anything is written if a result is suspicious, or only make a note.",
+        "doc": "For a suspicious result, end the run before anything is written, or only make a note.",
     },
     "index": {
         "type": "path",
         "default": None,
         "nullable": True,
-        "doc": "Folder or URL with match keys of earlier runs: their duplicates are removed, too; new samples are added.",
+        "doc": "Folder or URL with match keys of earlier runs. Duplicates of their samples are removed, too, and new "
+        "samples are added.",
     },
     "trace_samples": {
         "type": "bool",
         "default": False,
-        "doc": "Trace whole samples as dup1 and dup2, as Data-Juicer does, instead of their texts.",
+        "doc": "Trace complete samples as dup1 and dup2, as Data-Juicer does, instead of their texts.",
     },
 }
 VERIFY_PARAMS: dict[str, dict[str, Any]] = {
     "verify": {
         "type": "bool",
         "default": False,
-        "doc": "Compute the true Jaccard similarity of candidate pairs and drop pairs below jaccard_threshold.",
+        "doc": "Compute the exact Jaccard similarity of candidate pairs and drop pairs below jaccard_threshold.",
     },
 }
