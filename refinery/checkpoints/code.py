@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from refinery.io.side_files import files
-from refinery.operators import KINDS, Library, local_modules
+from refinery.operators import KINDS, Library, imported_modules
 from refinery.operators.reader_files import FOLDER
 from refinery.planning.plan import CompiledStage
 from refinery.security.sql_paths import is_own
@@ -39,7 +39,7 @@ def code_of(
 
 def _code_with(path: Path, elsewhere: Collection[str]) -> dict[str, str]:
     """A Python file of a person, with the modules that it imports and the files in its folder."""
-    found = {str(module): f"module {name}" for name, module in local_modules(path).items()}
+    found = {str(module): f"module {name}" for name, module in imported_modules(path).items()}
     root = path.parent.parent
     return found | {file: os.path.relpath(file, root) for file in _in_folder(path, set(found), elsewhere)}
 

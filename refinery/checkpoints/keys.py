@@ -23,7 +23,8 @@ from refinery.io.model import Part, Shard
 from refinery.io.writers.shared_file import SharedFile
 from refinery.operators import Library, is_shipped
 from refinery.operators.assets import by_contents
-from refinery.operators.local_code import digest_of, local_modules
+from refinery.operators.local_code import digest_of
+from refinery.operators.user_code import imported_modules
 from refinery.operators.versions import libraries, libraries_of_shipped, versions
 from refinery.planning.plan import CompiledStage
 from refinery.storage.open import open_store
@@ -80,7 +81,7 @@ def _source(path: Path) -> list[Any]:
         return [found, libraries_of_shipped(path.stem)]
     if path.suffix != ".py":
         return [found, {}]
-    return [found, _libraries(path, (found, *map(digest_of, local_modules(path).values())))]
+    return [found, _libraries(path, (found, *map(digest_of, imported_modules(path).values())))]
 
 
 @lru_cache(maxsize=1024)

@@ -193,7 +193,6 @@ def gc(folders: tuple[Path, ...], budget: int | None, age: float | None, dry_run
 def why(work_dir: Path, row: int | None, where: str | None, as_json: bool) -> None:
     """`refinery why`."""
     from refinery.cli.render.why import history_text
-    from refinery.common import process_end
     from refinery.inspect.why.query import RowHistories
     from refinery.results.delivery import not_as_left
 
@@ -209,5 +208,4 @@ def why(work_dir: Path, row: int | None, where: str | None, as_json: bool) -> No
             else:
                 console.print_lines(out, history_text(history))
     finally:
-        if not process_end.keep(histories):  # to close it takes as long as ten queries
-            histories.close()
+        histories.close()

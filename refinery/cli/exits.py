@@ -87,10 +87,9 @@ def _give_up(reason: str) -> None:
     """End the process with a message: a statement does not return, so no normal end is possible."""
     from refinery.common.redaction import hide
     from refinery.errors import OperatorError
-    from refinery.workers import process_guard
 
     _say(f"refinery: {hide(reason)}")
-    process_guard.leave(OperatorError.exit_code)
+    os._exit(OperatorError.exit_code)
 
 
 def _before(error: BaseException) -> Any:

@@ -130,4 +130,4 @@ def _leave() -> None:
     with suppress(OSError, ValueError):
         lines = ["interrupted before all tasks had ended", *(say() for say in process_guard.last_words)]
         print("\n".join(filter(None, lines)), file=sys.stderr, flush=True)
-    process_guard.leave(CODE)
+    os._exit(CODE)

@@ -24,7 +24,7 @@ from refinery.dedup.match_keys import MatchKeys
 from refinery.dedup.matchers.params import SURVIVOR_PARAMS
 from refinery.errors import OperatorError, OutputError
 from refinery.io.side_files import digest, digests
-from refinery.operators import Operator, is_shipped, local_modules, read_operator
+from refinery.operators import Operator, imported_modules, is_shipped, read_operator
 from refinery.operators.assets import by_contents
 from refinery.recipe.sql_files import files_of
 from refinery.storage.urls import is_url
@@ -185,7 +185,7 @@ def _contents(operator: Operator, params: Mapping[str, Any]) -> dict[str, Any]:
         code = [
             operator.path,
             *own_matcher,
-            *local_modules(operator.path).values(),
+            *imported_modules(operator.path).values(),
             *operator.resources.get("files", ()),
         ]
         found["code"] = [digest(str(operator.path.parent / path)) for path in code]

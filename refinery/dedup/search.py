@@ -9,7 +9,7 @@ from typing import Any
 from refinery.dedup.model import DedupInput
 from refinery.dedup.partitions import LinkFiles, Partitions
 from refinery.dedup.tasks import searches
-from refinery.operators import local_modules
+from refinery.operators import imported_modules
 from refinery.workers.executor import Executor
 from refinery.workers.serialization import to_json
 
@@ -101,4 +101,4 @@ def _search(given: DedupInput) -> searches.Search:
 def _files(given: DedupInput) -> list[str]:
     """The files of a user's matcher."""
     path = given.operator.matcher_path
-    return [str(path), *map(str, local_modules(path).values())] if path is not None else []
+    return [str(path), *map(str, imported_modules(path).values())] if path is not None else []

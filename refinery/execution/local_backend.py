@@ -122,8 +122,7 @@ class LocalBackend:
         return FileExport(prepared.recipe, prepared.lines, self._store.scratch(), prepared.shards, prepared.notes)
 
     def close(self) -> None:
-        """End all processes."""
-        self._choice.close()
+        """Do nothing: the run ends its processes."""
 
 
 def require(asked: StageResources, gpus: int, memory: int) -> None:

@@ -40,6 +40,7 @@ from refinery.io.unchanged import same_files
 from refinery.monitoring.log import logged
 from refinery.monitoring.watch import RunMonitor, last_of
 from refinery.operators import Library
+from refinery.operators.processes import using_processes
 from refinery.planning.plan import Plan
 from refinery.recipe import Recipe
 from refinery.results import tables, targets
@@ -84,6 +85,7 @@ def execute(
     """
     clock = time.perf_counter(), datetime.now(UTC)
     with ExitStack() as stack:
+        stack.enter_context(using_processes())
         table = None if dataset is None else in_memory(dataset)
         streamed = dataset is not None and table is None
         if streamed:

@@ -12,7 +12,7 @@ import os
 import re
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,9 +24,7 @@ _LARGEST = 10 << 20
 _LONGEST = 4000
 # Characters that could move a terminal's cursor.
 _UNSEEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029]")
-# Environment variable with the log's folder, of worker processes alone: this process's environment stays as it is,
-# since the C library does not let one thread change it while others read it.
-_VARIABLE = "REFINERY_LOG"
+_of_worker: list[logging.Handler] = []  # of a worker process
 _folders: list[Path] = []  # of the log of this process's run, at most one
 
 # Libraries whose INFO records are noise in the log of a run.
@@ -104,19 +102,17 @@ def detach(handlers: list[logging.Handler]) -> None:
         handler.close()
 
 
-def for_processes() -> dict[str, str]:
-    """Variables in the environment of worker processes, by which they find the log of this process's run."""
-    return {_VARIABLE: str(_folders[0].absolute())} if _folders else {}
+def folder_of_log() -> str:
+    """Absolute folder of the log of this process's run, for its worker processes; "" without a run."""
+    return str(_folders[0].absolute()) if _folders else ""
 
 
-def attach_from_environment() -> None:
-    """Attach a worker process to the log of the run that started it."""
-    folder = os.environ.get(_VARIABLE)
-    if folder:
-        try:
-            attach(Path(folder))
-        except OSError:  # the log only
-            return
+def log_to(folder: str) -> None:
+    """Let a worker process log to the folder of the run that it works for from now on; "" to no folder."""
+    detach(_of_worker)
+    _of_worker.clear()
+    with suppress(OSError):  # the log only
+        _of_worker.extend(attach(Path(folder)) if folder else ())
         logging.getLogger().setLevel(logging.INFO)
 
 

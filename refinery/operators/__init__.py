@@ -4,7 +4,6 @@ from refinery.dedup.matchers.params import SURVIVOR_PARAMS, VERIFY_PARAMS
 from refinery.operators.folders import Library, read_sql
 from refinery.operators.headers import read_feature, read_operator
 from refinery.operators.home import is_shipped, shipped
-from refinery.operators.local_code import local_modules
 from refinery.operators.model import (
     KINDS,
     PARAM_TYPES,
@@ -15,6 +14,7 @@ from refinery.operators.model import (
     Param,
 )
 from refinery.operators.modules import load_module
+from refinery.operators.user_code import imported_modules
 
 __all__ = [
     "KINDS",
@@ -27,9 +27,9 @@ __all__ = [
     "Library",
     "Operator",
     "Param",
+    "imported_modules",
     "is_shipped",
     "load_module",
-    "local_modules",
     "read_feature",
     "read_operator",
     "read_sql",

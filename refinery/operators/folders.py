@@ -16,7 +16,7 @@ from refinery.operators.headers import aliases, read_feature, read_operator
 from refinery.operators.home import shipped
 from refinery.operators.misplaced import problem_with
 from refinery.operators.model import KINDS, Feature, Function, Operator
-from refinery.operators.modules import forget_users
+from refinery.operators.processes import import_anew
 from refinery.operators.reader_files import FOLDER, ReaderFile, read_reader
 
 Item = TypeVar("Item")
@@ -29,7 +29,7 @@ class Library:
     """
 
     def __init__(self, extra: tuple[str | Path, ...] = ()) -> None:
-        forget_users()
+        import_anew()
         home = shipped()
         self._folders = [home / "sql", home / "udfs"]
         for folder in (Path(absolute(str(path))) for path in extra):

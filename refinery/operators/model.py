@@ -10,9 +10,8 @@ from typing import Any, cast
 
 from refinery.dedup.matchers import MATCHERS, Matcher, SampleMatcher
 from refinery.errors import OperatorError
-from refinery.operators.home import is_shipped
-from refinery.operators.modules import load_module
-from refinery.operators.user_code import called
+from refinery.operators.user_code import called, function_of
+from refinery.operators.user_matchers import matcher_in
 
 # A parameter in the name of a statistic.
 PLACE = re.compile(r"\{(?P<name>\w+)(?P<first>\[0\])?\}")
@@ -24,12 +23,6 @@ PARAM_TYPES = {
 
 # Types of fields that mappers write.
 WRITTEN = ("FLOAT[]", "DOUBLE[]")
-
-# Members of a matcher that removes samples, as those of users do.
-_MEMBERS = (
-    "columns", "takes_units", "params", "only_compares", "measured", "match", "problem", "described", "queries", "pairs",
-    "equal_columns", "script", "shown", "shared",
-)  # fmt: skip
 
 # Every filter of Data-Juicer has these; the compiler applies them to `bounds`.
 RANGE_PARAMS: dict[str, dict[str, Any]] = {
@@ -59,14 +52,6 @@ class Param:
     asset: str = ""  # name of the file, or pattern of the files of a folder, that is looked for
     needed: Mapping[str, Any] = field(default_factory=dict)  # values of other parameters with which it is needed
     default_when: tuple[Mapping[str, Any], ...] = ()  # `when` and `default`: other defaults, by other parameters
-
-
-def function_of(path: Path, name: str) -> Callable[..., Any]:
-    """A callable of an operator's Python file. Raises OperatorError if it is missing or the file cannot be imported."""
-    found = getattr(load_module(path), name, None)
-    if not callable(found):
-        raise OperatorError(f"{path}: has no function {name!r}")
-    return found
 
 
 @dataclass(frozen=True)
@@ -106,8 +91,7 @@ class Feature:
             raise ValueError(f"feature {self.name} gets the parameters {', '.join(params) or 'none'}; it takes {takes}")
         if not self.variables:
             return dict(params)
-        run = function_of(self.path, self.variables)
-        made = run(params) if is_shipped(self.path) else called(self.path, self.variables, run, params)
+        made = called(self.path, self.variables, params)
         if not isinstance(made, Mapping):
             raise OperatorError(f"{self.path}: the function {self.variables} must return a mapping, not {made!r:.80}")
         return {**params, **made}
@@ -192,8 +176,7 @@ class Operator:
 
     def _call(self, name: str, *arguments: Any) -> list[str]:
         """Call a function of the file that returns a list of texts. Raises OperatorError."""
-        run = function_of(self.path, name)
-        answer = run(*arguments) if is_shipped(self.path) else called(self.path, name, run, *arguments)
+        answer = called(self.path, name, *arguments)
         if not isinstance(answer, (list, tuple)) or not all(isinstance(item, str) for item in answer):
             raise OperatorError(
                 f"{self.path}: the function {name} returned {answer!r:.80}; it must return a list of texts"
@@ -203,12 +186,7 @@ class Operator:
 
 def matcher_of(name: str, path: Path | None) -> Matcher:
     """A shipped matcher, or the object `MATCHER` of a user's file. Raises OperatorError if there is none."""
-    if path is None:
-        return MATCHERS[name]
-    found = getattr(load_module(path), "MATCHER", None)
-    if lacking := [member for member in _MEMBERS if not hasattr(found, member)]:
-        raise OperatorError(f"{path}: MATCHER must be a matcher, but has no {', '.join(lacking)}")
-    return cast(Matcher, found)
+    return MATCHERS[name] if path is None else matcher_in(path)
 
 
 def _names(pattern: str, params: Mapping[str, Any]) -> list[str]:

@@ -16,7 +16,8 @@ from refinery.common.packages import installed_version
 from refinery.common.source_files import add_contents, files_below
 from refinery.common.version import IMPORTED, PACKAGE, __version__
 from refinery.operators.home import shipped
-from refinery.operators.local_code import local_modules, sources_in
+from refinery.operators.local_code import sources_in
+from refinery.operators.user_code import imported_modules
 
 # Packages of refinery that decide no stored result, and why. All others count, with the sources of shipped operators.
 LEFT_OUT = {
@@ -87,7 +88,7 @@ def libraries(path: Path) -> dict[str, str]:
 
     Imports of the modules that the file takes from outside of installed packages count, too.
     """
-    local = local_modules(path)
+    local = imported_modules(path)
     names = {name for file in (path, *local.values()) for text in sources_in(file) for name in _imports(text)}
     elsewhere = names - {"refinery", *local}
     return _installed({distribution for name in elsewhere for distribution in _distributions(name)})

@@ -10,13 +10,13 @@ import pyarrow as pa
 
 from refinery.compiler.program import Program
 from refinery.io.model import Shard
+from refinery.operators import is_shipped
+from refinery.operators.processes import processes
 from refinery.recipe import Recipe
-from refinery.recipe.executors import on_cluster
 from refinery.workers import serialization
 from refinery.workers.crash_marker import died, noted
 from refinery.workers.machine import share_of_memory
-from refinery.workers.process_runner import ProcessRunner
-from refinery.workers.processes import IdleProcesses, ProcessSettings
+from refinery.workers.process_runner import ProcessRunner, ProcessSettings
 from refinery.workers.runner import Report, Runner
 from refinery.workers.tasks import ShardResult, Task
 from refinery.workers.threads import Workers, WorkerThreads
@@ -40,8 +40,7 @@ class BackendChoice:
             note.unlink(missing_ok=True)
         unsafe = recipe.workers == "auto" and self.not_threads
         self._always = recipe.workers == "processes" or recipe.row_timeout is not None or bool(unsafe)
-        self._never = on_cluster(recipe.executor_type) or (recipe.workers == "threads" and recipe.row_timeout is None)
-        self._nursery: IdleProcesses | None = None
+        self._never = recipe.workers == "threads" and recipe.row_timeout is None
         self._tables: dict[int, tuple[pa.Table, str]] = {}
         self._lock = threading.Lock()
 
@@ -54,6 +53,8 @@ class BackendChoice:
 
     def apart(self, program: Program, shards: Sequence[Shard], most: int | None = None) -> bool:
         """Return whether a stage runs in worker processes. most: its workers, by default those of the run."""
+        if runs_users_code(program, shards):
+            return True
         if program.copies or self._never or not shards:
             return False
         if self._always:
@@ -63,18 +64,17 @@ class BackendChoice:
 
     def start(self, programs: Iterable[Program], shards: Sequence[Shard]) -> None:
         """Start the fork server early if a stage will need processes, so that it is ready when that stage starts."""
-        if self._nursery is None and any(self.apart(program, shards) for program in programs):
-            self._nursery = IdleProcesses(shards[0].lines)
+        if any(self.apart(program, shards) for program in programs):
+            processes()
 
     def runner(self, program: Program, shards: Sequence[Shard], pool: WorkerThreads, most: int | None = None) -> Runner:
         """Runner for the shards of a stage. pool: the threads, where the stage runs in threads. most: workers."""
         if not self.apart(program, shards, most):
             return Threads(pool, self._note)
-        self._nursery = self._nursery or IdleProcesses()
         timeout = self._recipe.row_timeout  # its signal reaches only the main thread, which must do all work
         terms = ProcessSettings(1 if timeout else self._recipe.threads or 1, timeout)
         workers = min(most or self._workers, len(shards))
-        return ProcessRunner(program, workers, self._memory, self._spill, self._nursery, terms, self._spool)
+        return ProcessRunner(program, workers, self._memory, self._spill, terms, self._spool)
 
     @property
     def _memory(self) -> str:
@@ -90,12 +90,6 @@ class BackendChoice:
                 path = self._scratch() / f"table_{len(self._tables)}.arrow"
                 self._tables[id(table)] = table, serialization.spooled(table, path)
             return self._tables[id(table)][1]
-
-    def close(self) -> None:
-        """End all processes."""
-        if self._nursery is not None:
-            self._nursery.close()
-            self._nursery = None
 
 
 class Threads(Workers):
@@ -116,3 +110,9 @@ class Threads(Workers):
 def holds_lock(program: Program) -> bool:
     """Return whether a function of the program holds the GIL, so that other threads of the process wait."""
     return any(function.runs == "python" for function in program.functions)
+
+
+def runs_users_code(program: Program, shards: Sequence[Shard]) -> bool:
+    """Return whether a stage runs Python code of users: in functions of its program, or to read its shards."""
+    of_users = any(not is_shipped(function.path) for function in program.functions)
+    return of_users or any(source.reader for shard in shards for source in shard.sources)

@@ -21,7 +21,6 @@ from refinery.common.version import PACKAGE
 from refinery.errors import OperatorError
 from refinery.operators import Function, shipped
 from refinery.workers.function_result_types import acceptable, declared_type, same
-from refinery.workers.process_guard import ExitAttempt
 
 
 class BadValue(ValueError):
@@ -59,10 +58,7 @@ def checked(function: Function, run: Callable[..., Any], contract: Contract) -> 
         contract.refuse(OperatorError(f"{named(function)} {what}"))
 
     def call(*arguments: Any) -> pa.Array:
-        try:
-            answer = run(*arguments)
-        except ExitAttempt as misdeed:
-            refuse(str(misdeed))
+        answer = run(*arguments)
         if trusted and isinstance(answer, pa.Array) and len(answer) == len(arguments[0]) and same(answer.type, wanted):
             return answer
         array = _array(answer, wanted, function, refuse)

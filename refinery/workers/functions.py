@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from refinery.common.lazy import duckdb
+from refinery.errors import OperatorError
 from refinery.kernels.core.arrow import ints, whole
 from refinery.kernels.core.jit import compile_expected
 from refinery.kernels.core.kernel_calls import Caller
 from refinery.operators import Function, is_shipped
-from refinery.workers.function_results import Contract, checked
-from refinery.workers.process_guard import guarded
+from refinery.operators.opened_files import suspended
+from refinery.operators.user_process import apart, is_worker
+from refinery.workers.function_result_types import declared_type
+from refinery.workers.function_results import Contract, checked, named
 
 _OPTIONS: Any = {"type": "arrow", "null_handling": "special"}
-
-
-def conduct(function: Function, run: Callable[..., Any] | None = None) -> Callable[..., Any]:
-    """The guarded Python code of a function; kernels of refinery stay unguarded. run: the code, where it is wrapped."""
-    run = run or function.resolve()
-    return run if is_shipped(function.path) and function.runs != "python" else guarded(run)
 
 
 Wrap = Callable[[Function, Callable[..., Any]], Callable[..., Any]]
@@ -33,26 +32,103 @@ Wrap = Callable[[Function, Callable[..., Any]], Callable[..., Any]]
 def register(
     con: duckdb.DuckDBPyConnection,
     functions: Iterable[Function],
-    run: Callable[[Function], Callable[..., Any]] = conduct,
+    watched: Wrap | None = None,
     around: Wrap | None = None,
 ) -> Contract:
     """Make functions callable from SQL on this connection by their names, with checked results.
 
-    run: gives the code of each function. around: wraps the checked function.
+    watched: wraps the code of a user's function in a worker process. around: wraps the checked function.
     Statements that call the functions must run within `kept` of the returned Contract.
 
     Imports the files of the functions, with their dependencies, and compiles those of their kernels that are not yet
     compiled: the time is no step's.
     """
-    contract, given = Contract(), list(functions)
-    for function in given:
+    contract, registered = Contract(), list(functions)
+    for function in registered:
         types: list[Any] = [*function.columns, *function.constants]
         returns: Any = function.returns
-        call = checked(function, run(function), contract)
+        call = _code(function, contract, watched)
         call = around(function, call) if around is not None else call
         con.create_function(function.name, _vectorised(function, call), types, returns, **_OPTIONS)
-    compile_expected(*(Caller(function.path, function.call) for function in given))
+    compile_expected(*(Caller(function.path, function.call) for function in registered if is_shipped(function.path)))
     return contract
+
+
+def _code(function: Function, contract: Contract, watched: Wrap | None) -> Callable[..., pa.Array]:
+    """The function with checked results. That of a user runs in a worker process, which imports it at once."""
+    if is_shipped(function.path):
+        run = function.resolve()
+        return checked(function, unnoticed(run) if is_worker() else run, contract)
+    if not is_worker():
+        return _apart(function, contract)
+    run = function.resolve()
+    return checked(function, repairing(run if watched is None else watched(function, run)), contract)
+
+
+def _apart(function: Function, contract: Contract) -> Callable[..., pa.Array]:
+    """The function as one that a worker process carries out."""
+    declared_type(function)
+    apart(str(function.path), _imported, function)
+
+    def call(*arguments: Any) -> pa.Array:
+        try:
+            return apart(named(function), _values, function, arguments)
+        except OperatorError as error:
+            contract.refuse(error)
+
+    return call
+
+
+def _imported(function: Function) -> None:
+    """Import the file of a function. Raises OperatorError if that fails, or the function is missing."""
+    function.resolve()
+
+
+@lru_cache(maxsize=64)
+def _here(function: Function) -> Callable[..., pa.Array]:
+    return _code(function, Contract(), None)
+
+
+def _values(function: Function, arguments: Sequence[Any]) -> pa.Array:
+    """The checked results of a function."""
+    return _here(function)(*arguments)
+
+
+def repairing(run: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a function of a user: the working folder is restored, to which a run's paths can be relative.
+
+    A process that the code has forked ends when the code returns; else it would continue the run a second time.
+    """
+    here = _folder()
+
+    def call(*arguments: Any) -> Any:
+        owner = os.getpid()
+        try:
+            return run(*arguments)
+        finally:
+            if os.getpid() != owner:
+                os._exit(0)
+            if here and _folder() != here:
+                os.chdir(here)
+
+    return call
+
+
+def _folder() -> str | None:
+    try:
+        return os.getcwd()
+    except OSError:  # the folder has been removed
+        return None
+
+
+def unnoticed(run: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a function of refinery: what it opens is no doing of a user's code, whose threads its own may look like."""
+
+    def call(*arguments: Any) -> Any:
+        with suspended():
+            return run(*arguments)
+
+    return call
 
 
 def _vectorised(function: Function, run: Callable[..., Any]) -> Callable[..., pa.Array]:

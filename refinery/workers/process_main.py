@@ -18,22 +18,16 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
-
-import numpy as np
 
 from refinery.common.lazy import duckdb
 from refinery.compiler.program import Program
 from refinery.errors import RefineryError
-from refinery.io.model import Shard, Source
-from refinery.io.readers.read import read
-from refinery.io.writers.write import PartWriter
-from refinery.kernels.core.arrow import of_texts
-from refinery.monitoring.log import attach_from_environment
+from refinery.io.model import Shard
+from refinery.monitoring.log import log_to
+from refinery.operators import opened_files, user_process
 from refinery.workers import crash_search, serialization
-from refinery.workers.process_guard import expendable
+from refinery.workers.process_guard import STUCK, ending
 from refinery.workers.process_observer import ProcessObserver, Send
 from refinery.workers.worker import ShardResult, Task, Worker
 
@@ -52,12 +46,20 @@ class WorkerProcess:
     def do(self, command: dict[str, Any]) -> Any:
         """Carry out a command; returns its answer."""
         what = command.pop("do")
-        does: dict[str, Callable[..., Any]] = {"program": self._take, "run": self._run, "look": self._look}
-        return {**does, "blame": self._blame}[what](**command)
+        commands: dict[str, Callable[..., Any]] = {
+            "program": self._take,
+            "run": self._run,
+            "look": self._look,
+            "blame": self._blame,
+            "call": self._call,
+            "items": self._items,
+        }
+        return commands[what](**command)
 
     def _take(self, program: Program, settings: dict[str, Any]) -> None:
         """Set the program and the settings of the commands that follow."""
         self._program, self._settings = program, settings
+        log_to(settings["log"])
         self._drop()
 
     def _drop(self) -> None:
@@ -70,9 +72,9 @@ class WorkerProcess:
         """The worker, made at its first use."""
         if self._worker is None:
             assert self._program is not None
-            given = self._settings
-            observer = ProcessObserver(self._send, given["timeout"], given["one_by_one"])
-            limits = given["memory"], given["temporary"], given["threads"]
+            settings = self._settings
+            observer = ProcessObserver(self._send, settings["timeout"], settings["one_by_one"])
+            limits = settings["memory"], settings["temporary"], settings["threads"]
             self._worker = Worker(self._program, *limits, observer=observer)
         return self._worker
 
@@ -85,9 +87,16 @@ class WorkerProcess:
     def _blame(self, shard: Shard, task: Task, row: int) -> None:
         crash_search.blame(self.worker, self._send, shard, task, row)
 
+    def _call(self, packed: str) -> str:
+        return user_process.packed(user_process.called(packed))
+
+    def _items(self, packed: str) -> None:
+        for item in user_process.called(packed):
+            self._send({"item": user_process.packed(item)})
+
 
 def error_fields(error: BaseException) -> dict[str, Any]:
-    """An error as plain data; `processes.raised` makes it one again."""
+    """An error as plain data; `operators.processes.raised` makes it one again."""
     text = str(error)
     found: dict[str, Any] = {"class": type(error).__name__, "message": text}
     if isinstance(error, (MemoryError, duckdb.OutOfMemoryException)):
@@ -112,8 +121,6 @@ def main() -> None:
     control = socket.socket(fileno=os.dup(0))
     _apart_from_terminal()
     _mortal(int(sys.argv[1]))
-    if "lines" in sys.argv:
-        _warm()
     gc.freeze()
     signal.signal(signal.SIGCHLD, _go_on)
     while True:
@@ -132,17 +139,6 @@ def main() -> None:
         control.sendall(b"%d\n" % number)
 
 
-def _warm() -> None:
-    """Load the kernels that every worker process needs for JSON lines before the fork: that takes half a second."""
-    with suppress(Exception), TemporaryDirectory(prefix="refinery-") as folder:
-        path = Path(folder) / "warm.jsonl"
-        path.write_text('{"text": "a"}\n{"text": "b\\u00e9"}\n', encoding="utf-8")
-        shard = Shard(0, (Source(str(path), "jsonl", None, ".jsonl", path.stat().st_size),))
-        for batch in read(shard, 1 << 16):
-            with PartWriter(Path(folder) / "part", True) as writer:
-                writer.write(batch, np.arange(2), {("text",): of_texts(["c", None])}, {})
-
-
 def _serve(channel: socket.socket, parent: int) -> NoReturn:
     """Carry out commands as a worker process until there are no more."""
     _mortal(parent)
@@ -157,8 +153,9 @@ def _serve(channel: socket.socket, parent: int) -> NoReturn:
             except OSError:  # nobody waits for an answer any more
                 os._exit(0)
 
-        attach_from_environment()
-        expendable()
+        opened_files.watch()
+        user_process.become_worker()
+        ending(lambda _: os._exit(STUCK))
         child = WorkerProcess(send)
         for line in commands:
             try:

@@ -10,21 +10,31 @@ from __future__ import annotations
 import math
 import signal
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
 
 from refinery.compiler.program import Program
 from refinery.errors import OperatorError
 from refinery.io.model import Shard
+from refinery.monitoring.log import folder_of_log
+from refinery.operators.processes import Process, WorkerDied, processes
 from refinery.workers import serialization, statement_limits
 from refinery.workers.process_guard import STUCK
-from refinery.workers.processes import IdleProcesses, Process, ProcessSettings, WorkerDied
 from refinery.workers.row_timeouts import too_long
 from refinery.workers.tasks import ShardResult, Task
 from refinery.workers.threads import Workers, WorkerThreads
 from refinery.workers.unread_rows import described
 from refinery.workers.worker import Worker
+
+
+@dataclass(frozen=True)
+class ProcessSettings:
+    """Settings of worker processes. timeout: seconds for a row in one function, None for no limit."""
+
+    threads: int = 1
+    timeout: float | None = None
+
 
 Blamed = tuple[int, int, str]
 
@@ -44,13 +54,13 @@ class ProcessWorker:
         memory_limit: str | None,
         temporary: str | None,
         *,
-        nursery: IdleProcesses,
         terms: ProcessSettings,
         spool: serialization.Spool,
     ) -> None:
         self.program = program
-        self._nursery, self._terms, self._spool = nursery, terms, spool
+        self._terms, self._spool = terms, spool
         self._settings = {"memory": memory_limit, "temporary": temporary, "threads": terms.threads}
+        self._settings["log"] = folder_of_log()
         self._process: Process | None = None
         self._one_by_one = False  # functions receive one row at a time
         self._stopped = False
@@ -124,7 +134,7 @@ class ProcessWorker:
         """Have the process carry out a command, a new process if the last one has died."""
         if self._stopped:
             raise InterruptedError("stopped")
-        process = self._process = self._process or self._nursery.take()
+        process = self._process = self._process or processes().take()
         settings = self._settings | {"timeout": self._terms.timeout, "one_by_one": self._one_by_one}
         if self._stopped:
             process.kill()
@@ -132,7 +142,7 @@ class ProcessWorker:
             if process.program is not self.program or process.settings != settings:
                 process.ask(self._text("program", program=self.program, settings=settings))
                 process.program, process.settings = self.program, settings
-            return process.ask(self._text(what, **values))
+            return process.ask(self._text(what, **values), serialization.from_json)
         except WorkerDied:
             self._process = None
             process.close()
@@ -156,7 +166,7 @@ class ProcessWorker:
             if self._stopped:
                 process.close()
             else:
-                self._nursery.give_back(process)
+                processes().give_back(process)
 
 
 class ProcessRunner(Workers):
@@ -168,11 +178,10 @@ class ProcessRunner(Workers):
         workers: int,
         memory_limit: str | None,
         temporary: str | None,
-        nursery: IdleProcesses,
         terms: ProcessSettings,
         spool: serialization.Spool,
     ) -> None:
-        make: Callable[..., Any] = partial(ProcessWorker, nursery=nursery, terms=terms, spool=spool)
+        make: Callable[..., Any] = partial(ProcessWorker, terms=terms, spool=spool)
         self._own = WorkerThreads(program, workers, memory_limit, temporary, cast(Callable[..., Worker], make))
         super().__init__(self._own)
 
@@ -200,5 +209,5 @@ def _hopeless(shard: Shard, death: WorkerDied) -> str:
             "not fit into the memory there is. Give the run more memory, lower np, or take the row out of the input"
         )
     rows = f" at rows {death.at[0]} to {death.at[1]} of it" if death.at else ""
-    cure = "Give it more memory, or lower np" if killed else "Run it with workers: threads to see more"
-    return f"{shard.source.path}: {death.reason} again and again{rows}, and no single row is the cause. {cure}"
+    cure = ". Give it more memory, or lower np" if killed else ""
+    return f"{shard.source.path}: {death.reason} again and again{rows}, and no single row is the cause{cure}"

@@ -18,7 +18,7 @@ from refinery.io.batch import Batch
 from refinery.kernels.core.arrow import from_zero, ints, numbers, of_texts
 from refinery.operators import Function
 from refinery.workers.function_results import Contract
-from refinery.workers.functions import conduct, register, sliced
+from refinery.workers.functions import register, sliced
 from refinery.workers.observer import WorkerObserver
 from refinery.workers.prepared_statements import PreparedStatements
 from refinery.workers.statement_limits import StatementLimit
@@ -52,7 +52,8 @@ class ProgramConnection:
         for statement in (settings.LARGE_TEXTS, settings.KEEP_ORDER):
             con.execute(statement).fetchall()
         limit = StatementLimit(con, self.program.seconds, self.program.label)
-        contract = register(con, self.program.functions, self._callable, partial(self._around, limit))
+        watched, around = self.undeclared.watched, partial(self._around, limit)
+        contract = register(con, self.program.functions, watched, around)
         con.execute(settings.PROFILING).fetchall()
         lock(con)
         return Session(con, limit, contract, PreparedStatements(con))
@@ -63,10 +64,6 @@ class ProgramConnection:
         if self._session is None:
             self._session = self._opened()
         return self._session
-
-    def _callable(self, function: Function) -> Callable[..., Any]:
-        """The guarded Python code of a function of the program."""
-        return conduct(function, self.undeclared.watched(function, function.resolve()))
 
     def _around(self, limit: StatementLimit, function: Function, run: Callable[..., Any]) -> Callable[..., Any]:
         run = sliced(function, run, self.program.calls.get(function.name))

@@ -13,7 +13,7 @@ from typing import Any
 
 from refinery.io.side_files import base_of, files, is_glob
 from refinery.kernels import CACHE
-from refinery.operators import Function, is_shipped
+from refinery.operators import Function
 from refinery.operators.local_code import is_installed
 from refinery.operators.opened_files import Traces, noted, traces_of
 
@@ -36,9 +36,7 @@ class Undeclared:
         self._judged: dict[tuple[str, bool, bool], bool] = {}
 
     def watched(self, function: Function, run: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap a function so that files it opens are noted; functions of refinery stay as they are."""
-        if is_shipped(function.path):
-            return run
+        """Wrap a function of a user so that files it opens are noted."""
         self._paths.add(function.path)
 
         def call(*arguments: Any) -> Any:

@@ -14,16 +14,17 @@ import pytest
 
 from refinery import errors
 from refinery.operators import Library
+from refinery.operators.processes import raised
 from refinery.planning.pipeline import prepare
 from refinery.recipe import load
 from refinery.workers import backends as crews
 from refinery.workers.backends import BackendChoice
 from refinery.workers.process_main import error_fields
-from refinery.workers.processes import raised
 from refinery.workers.row_errors import RowIsolation
 from tests.runs import operator_folder, refine, settings, texts, write_lines
 
-PYTHON = ["plain_mapper"]
+OF_USER = ["plain_mapper"]
+PYTHON = ["clean_html_mapper"]
 KERNELS = [{"text_length_filter": {"min_len": 1}}, "fix_unicode_mapper"]
 
 
@@ -35,15 +36,16 @@ def apart(folder: Path, steps: list[Any], **keys: Any) -> bool:
     library = Library((folder / "operators",))
     prepared = prepare(load(recipe, library=library), library)
     prepared.workers = 2
-    crew = BackendChoice(prepared.recipe, 2, str(folder), lambda: folder, folder / ".running")
-    try:
-        return crew.apart(prepared.stages[0].program, prepared.shards)
-    finally:
-        crew.close()
+    choice = BackendChoice(prepared.recipe, 2, str(folder), lambda: folder, folder / ".running")
+    return choice.apart(prepared.stages[0].program, prepared.shards)
 
 
 def test_small_inputs_start_none(tmp_path: Path) -> None:
     assert not apart(tmp_path, PYTHON)
+
+
+def test_code_of_users_always_runs_in_processes(tmp_path: Path) -> None:
+    assert apart(tmp_path, OF_USER) and apart(tmp_path, OF_USER, workers="threads")
 
 
 @pytest.mark.parametrize(

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import pyarrow as pa
 
 from refinery.common.lazy import duckdb
+from refinery.compiler.program import Program
 from refinery.errors import RefineryError
 from refinery.execution.ray.environment import check_once, standing_in
 from refinery.execution.ray.reporting import COUNTED, reporting
@@ -25,12 +27,12 @@ from refinery.execution.ray.task_reports import OF_TASKS
 from refinery.io.input_files import FileFacts, check_files
 from refinery.io.model import Shard
 from refinery.kernels.core.machine_code import adopt
-from refinery.operators.modules import forget_users
+from refinery.operators.processes import import_anew
 from refinery.storage.open import open_store
 from refinery.storage.store import Store
-from refinery.workers.process_guard import expendable
-from refinery.workers.process_runner import ProcessRunner
-from refinery.workers.processes import IdleProcesses, ProcessSettings
+from refinery.workers.backends import runs_users_code
+from refinery.workers.process_guard import STUCK, ending
+from refinery.workers.process_runner import ProcessRunner, ProcessSettings
 from refinery.workers.serialization import from_json, spooled, to_json
 from refinery.workers.tasks import Task
 from refinery.workers.worker import Worker
@@ -40,6 +42,8 @@ Limits = tuple[str, str | None, str]
 Around = tuple[str, str]
 
 _kept: tuple[tuple[Around, Limits], Worker] | None = None
+# Name of the program whose child processes are kept.
+_code = ""
 
 
 def run_shard(
@@ -58,21 +62,23 @@ def run_shard(
     """Run one shard; see `Worker.run`. limits: a name for the program, memory, the folder to spill to.
 
     seen: the shard's files as the driver sees them. share: divisor of the batch size, after memory has run out. careful:
-    run in a process of its own, so that only the row is lost that ends the process or takes more than `timeout` seconds.
+    run in a child process, as code of users always is, so that only the row is lost that ends the process or takes more than `timeout` seconds.
     kernels: machine code of the driver, so that this machine need not compile. board: the actor
     that gets reports, see `reporting`.
     Returns the text of `answered`.
     """
     given = from_json(task)
     smaller = _divided(given, share)
-    run = partial(_carefully, timeout=timeout) if careful or timeout is not None else _run
 
     def work() -> str:
         check_files(seen)
         if _kept is None:  # the first shard of this process
             with suppress(OSError):  # as any machine code that is missing, it is compiled
                 adopt(kernels)
-        return run(around, program, limits, from_json(shard), smaller)
+        piece = from_json(shard)
+        if careful or timeout is not None or runs_users_code(_program(program), [piece]):
+            return _apart(around, program, limits, piece, smaller, timeout)
+        return _run(around, program, limits, piece, smaller)
 
     try:
         what = given.folder, from_json(shard).index, limits[2]
@@ -92,21 +98,25 @@ def _run(around: Around, program: str, limits: Limits, shard: Shard, task: Task)
     return to_json(_worker(around, program, limits).run(shard, task))
 
 
-def _carefully(around: Around, program: str, limits: Limits, shard: Shard, task: Task, timeout: float | None) -> str:
-    """Run a shard as `_run` does, in a child process."""
-    _, memory, spill = limits
+def _apart(around: Around, program: str, limits: Limits, shard: Shard, task: Task, timeout: float | None) -> str:
+    """Run a shard as `_run` does, in a child process, which is kept for the next shard."""
+    global _code
     check_once(around[1])
-    nursery = IdleProcesses()
-    try:
-        terms = ProcessSettings(1, timeout)
-        runner = ProcessRunner(
-            from_json(program), 1, memory, spill, nursery, terms, partial(_spool, open_store(task.store))
-        )
-        with closing(runner):
-            [result] = runner.run([shard], lambda _: task)
-        return to_json(result)
-    finally:
-        nursery.close()
+    if _code != limits[0]:
+        import_anew()
+        _code = limits[0]
+    _, memory, spill = limits
+    spool = partial(_spool, open_store(task.store))
+    with closing(ProcessRunner(_program(program), 1, memory, spill, ProcessSettings(1, timeout), spool)) as runner:
+        [result] = runner.run([shard], lambda _: task)
+    return to_json(result)
+
+
+@lru_cache(maxsize=1)
+def _program(text: str) -> Program:
+    """The program of a stage, the same object for all its shards."""
+    program: Program = from_json(text)
+    return program
 
 
 def _spool(store: Store, table: pa.Table) -> str:
@@ -121,11 +131,10 @@ def _worker(around: Around, program: str, limits: Limits) -> Worker:
         if _kept is not None:
             _kept[1].close()
         else:
-            expendable()
+            ending(lambda _: os._exit(STUCK))
         _kept = None
-        forget_users()
         _, memory, spill = limits
-        _kept = (around, limits), Worker(from_json(program), memory, spill, observer=COUNTED)
+        _kept = (around, limits), Worker(_program(program), memory, spill, observer=COUNTED)
     return _kept[1]
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from refinery.io.model import Shard
 from refinery.io.readers.model import Reader
+from refinery.operators.user_process import items_apart
 
 if TYPE_CHECKING:
     from refinery.io.batch import Batch
@@ -28,7 +29,8 @@ class UserReader(Reader):
         """The samples that `read` yields."""
         from refinery.io.readers.user_samples import read_samples
 
-        return read_samples(shard.source, self._path, limits)
+        what = f"{self._path}: the function read"
+        return items_apart(what, read_samples, shard.source, self._path, limits)
 
     def code(self) -> str:
         """The file of the user."""

@@ -20,8 +20,7 @@ from refinery.io.line_errors import STOPPED, explain_json, not_utf8
 from refinery.io.model import Source
 from refinery.io.readers.read_buffer import stream
 from refinery.operators.modules import load_module
-from refinery.operators.opened_files import suspended
-from refinery.operators.user_code import running
+from refinery.operators.opened_files import running, suspended
 
 _BUFFER = 1 << 20
 _ROWS_OF_TABLE = 1024
