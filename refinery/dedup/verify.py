@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +17,7 @@ from refinery.compiler.program import Program
 from refinery.compiler.templates import lit
 from refinery.dedup.match_keys import SqlLimits
 from refinery.io.model import Part, Shard
+from refinery.storage.open import open_store
 from refinery.storage.store import Store
 from refinery.workers.functions import register
 from refinery.workers.match_keys import SHARD_BITS
@@ -48,6 +50,10 @@ class Comparison:
         self._store, self._folder, self._room = store, folder, room
         self._known = np.zeros(0, np.int64)
         self._files: list[str] = []
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """The comparison as a worker process makes it again, for the matcher of a user."""
+        return _again, (self.program(), self.shards(), self._store.url, self._folder, self._room)
 
     def of(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """True Jaccard similarity of each pair of samples; NaN if one is not of this run."""
@@ -88,6 +94,10 @@ class Comparison:
         with WorkerThreads(self.program(), self._room.threads, self._room.memory, self._room.folder) as pool:
             self._files += [str(self._store.fetch(result.match_keys)) for result in pool.map(jobs) if result.match_keys]
         self._known = np.union1d(self._known, wanted)
+
+
+def _again(program: Program, shards: Sequence[Shard], url: str, folder: str, room: SqlLimits) -> Comparison:
+    return Comparison(lambda: program, lambda: shards, open_store(url), folder, room)
 
 
 def _job(shard: Shard, task: Task) -> Callable[[Worker], object]:

@@ -17,6 +17,7 @@ from refinery.dedup.matchers.model import SampleMatcher
 from refinery.dedup.row_groups import read_parts, write_groups
 from refinery.dedup.tasks.files import limits, local, work
 from refinery.operators.model import matcher_of
+from refinery.operators.user_process import apart, is_worker
 from refinery.workers.executor import TaskPlace
 from refinery.workers.functions import register
 from refinery.workers.serialization import from_json
@@ -51,11 +52,14 @@ def search(
     """Write the links of matched samples, by partitions of samples.
 
     names: of match keys; none where `divided`, files of `joins.divide` as JSON, have the share, as a part. matching: a `Search`, as JSON. columns: to read. among: search among samples that are equal in a column, of a share of its values:
-    the column, the share, the number of shares; None searches all samples. bounds: of partitions, as JSON. compare: compares texts, in the
-    process of the driver alone. Returns the partitions that have links, notes,
+    the column, the share, the number of shares; None searches all samples. bounds: of partitions, as JSON. compare: compares texts, on the
+    machine of the driver alone. Returns the partitions that have links, notes,
     and kinds of match keys, as JSON.
     """
     given = Search(**json.loads(matching))
+    if given.path and not is_worker():
+        arguments = place, names, divided, part, matching, columns, among, bounds, to, compare
+        return apart(f"{given.path}: MATCHER", search, *arguments)
     matcher, notes = given.matcher(), list[str]()
     column, share, shares = among or ("", 0, 1)
     where = f"hash({ident(column)}) % {shares} = {share}" if shares > 1 and names else "true"

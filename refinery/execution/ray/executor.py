@@ -10,7 +10,7 @@ from refinery.compiler.program import Program
 from refinery.execution.ray.connection import ClusterConnection
 from refinery.execution.ray.environment import check, described
 from refinery.execution.ray.map import every
-from refinery.operators.modules import forget_users
+from refinery.operators.processes import using_processes
 from refinery.workers.executor import TaskPlace
 from refinery.workers.runner import Runner
 
@@ -51,7 +51,7 @@ class RayExecutor:
 def with_files(required: str, name: str, *arguments: Any) -> str:
     """Call `module:name` on a machine that has the same files of users. Raises OperatorError if it has others."""
     check(required)
-    forget_users()  # an earlier run may have left its code in this process
     module, _, function = name.partition(":")
     found: Callable[..., str] = getattr(importlib.import_module(module), function)
-    return found(*arguments)
+    with using_processes():  # an earlier run may have left its code in others
+        return found(*arguments)
