@@ -18,8 +18,12 @@ from refinery.operators.processes import Process, WorkerDied, processes
 
 Answer = TypeVar("Answer")
 
-# Packages whose classes may come back; others are a user's.
+# Packages whose classes may come back, and modules whose functions make values of these; others are a user's.
 _KNOWN = frozenset({"builtins", "collections", "datetime", "decimal", "numpy", "pathlib", "pyarrow", "refinery"})
+
+_MAKERS = frozenset(
+    {"numpy.core.multiarray", "numpy._core.multiarray", "numpy.core.numeric", "numpy._core.numeric", "pyarrow.lib"}
+)
 
 _is_worker = False
 
@@ -47,7 +51,7 @@ def apart(what: str, function: Callable[..., Answer], *arguments: Any) -> Answer
     with _ended(what, process):
         packed = process.ask(_command("call", function, arguments))
     pool.give_back(process)
-    answer: Answer = _unpacked(what, packed)
+    answer: Answer = unpacked(what, packed)
     return answer
 
 
@@ -60,7 +64,7 @@ def items_apart(what: str, function: Callable[..., Iterator[Answer]], *arguments
     process = pool.take()
     with _ended(what, process):
         for packed in process.items(_command("items", function, arguments)):
-            yield _unpacked(what, packed)
+            yield unpacked(what, packed)
     pool.give_back(process)
 
 
@@ -100,12 +104,15 @@ def called(text: str) -> Any:
 class _Reader(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         """A class of a known package. Raises UnpicklingError for others."""
-        if module.partition(".")[0] not in _KNOWN:
-            raise pickle.UnpicklingError(f"an object of the class {module}.{name}")
-        return super().find_class(module, name)
+        if module.partition(".")[0] in _KNOWN:
+            known = super().find_class(module, name)
+            if isinstance(known, type) or module in _MAKERS:
+                return known
+        raise pickle.UnpicklingError(f"an object of the class {module}.{name}")
 
 
-def _unpacked(what: str, text: str) -> Any:
+def unpacked(what: str, text: str) -> Any:
+    """The value of a text of `packed`. what: who has made it. Raises OperatorError for objects of other classes."""
     try:
         return _Reader(io.BytesIO(base64.b64decode(text))).load()
     except pickle.UnpicklingError as error:
