@@ -22,11 +22,11 @@ def contents(path: str, pattern: str = "") -> list[AssetFile]:
     """The file at a path, or those of a folder that match a pattern, sorted by name. Raises OSError."""
     if not os.path.isdir(path):
         return [_file("", path)]
-    found = []
+    files = []
     for folder, folders, names in os.walk(path):
         folders[:] = [] if pattern else sorted(folders)
-        found += [os.path.join(folder, name) for name in names if matches(name, pattern)]
-    return [_file(os.path.relpath(file, path), file) for file in sorted(found) if os.path.isfile(file)]
+        files += [os.path.join(folder, name) for name in names if matches(name, pattern)]
+    return [_file(os.path.relpath(file, path), file) for file in sorted(files) if os.path.isfile(file)]
 
 
 def _file(name: str, path: str) -> AssetFile:

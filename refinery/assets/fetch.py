@@ -31,7 +31,7 @@ _DROPPED = (urllib.error.URLError, http.client.HTTPException, ConnectionError, T
 Progress = Callable[[int, int | None], None]
 
 
-def fetch(download: Download, progress: Progress = lambda done, whole: None, wait: float = 1.0) -> str:
+def fetch(download: Download, progress: Progress = lambda done, total: None, wait: float = 1.0) -> str:
     """Load a file; return its SHA-256. Raises DataError if the source does not give it, OutputError if it cannot be stored.
 
     An interrupted download leaves `NAME.part`, which the next one continues if the source still has the same bytes.
@@ -87,13 +87,13 @@ def _append(url: str, part: Path, progress: Progress) -> bool:
             raise http.client.HTTPException("the answer is another range than was asked for")
         start = start if goes_on else 0
         length = _length(url, answer.headers)
-        whole = start + length if length is not None else None
+        total = start + length if length is not None else None
         _note_tag(part, answer.headers)
         with open(part, "ab" if goes_on else "wb") as file:
             while piece := answer.read(_PIECE):
                 file.write(piece)
-                progress(file.tell(), whole)
-    return whole is None or _size(part) == whole
+                progress(file.tell(), total)
+    return total is None or _size(part) == total
 
 
 def _length(url: str, headers: Any) -> int | None:
@@ -109,11 +109,11 @@ def _length(url: str, headers: Any) -> int | None:
 
 def _placed(download: Download, part: Path) -> str:
     """Check a loaded file and give it its name. Without a digest, its contents must be those of such an asset."""
-    found = sha256_of(str(part))
-    if download.sha256 and found != download.sha256:
+    digest = sha256_of(str(part))
+    if download.sha256 and digest != download.sha256:
         _forget(part)
         raise DataError(
-            f"{download.url}: has sha256 {found}, but assets.lock says {download.sha256}; nothing of it is kept. If the "
+            f"{download.url}: has sha256 {digest}, but assets.lock says {download.sha256}; nothing of it is kept. If the "
             "new file is the right one, take its entry out of assets.lock"
         )
     if not download.sha256 and (problem := problem_of(part, download.target.name)):
@@ -124,7 +124,7 @@ def _placed(download: Download, part: Path) -> str:
         )
     os.replace(part, download.target)
     _forget(part)
-    return found
+    return digest
 
 
 def _tag(part: Path) -> str:

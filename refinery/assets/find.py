@@ -15,8 +15,8 @@ def find(need: Need, own: Sequence[str] = ()) -> tuple[str | None, list[Place]]:
     """Path of the first match, or None, and the places that were looked at. own: folders of the recipe."""
     looked = places(need.folder, own)
     for number, place in enumerate(looked, 1):
-        for found in _on_hub(Path(place.folder), need.name) if place.hub else _in(place.folder, need):
-            return found, looked[:number]
+        for path in _on_hub(Path(place.folder), need.name) if place.hub else _in(place.folder, need):
+            return path, looked[:number]
     return None, looked
 
 

@@ -27,18 +27,18 @@ def read(place: Path | None) -> Locked:
     if place is None or not place.exists():
         return {}
     try:
-        found = json.loads(place.read_text(encoding="utf-8"))
-        return {name: [_file(item) for item in files] for name, files in found["assets"].items()}
+        content = json.loads(place.read_text(encoding="utf-8"))
+        return {name: [_file(item) for item in files] for name, files in content["assets"].items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError(
             f"{place}: is no lock of assets ({type(error).__name__}: {error}); write it anew with refinery assets --lock"
         ) from None
 
 
-def write(place: Path, found: Locked) -> None:
+def write(place: Path, new_entries: Locked) -> None:
     """Add assets to a lock, or replace those of the same names. Raises OSError, DataError."""
-    whole = {**read(place), **found}
-    assets = {name: [plain(file) for file in whole[name]] for name in sorted(whole)}
+    entries = {**read(place), **new_entries}
+    assets = {name: [plain(file) for file in entries[name]] for name in sorted(entries)}
     aside = place.with_name(f".{place.name}.{os.getpid()}")
     aside.write_text(
         json.dumps({"version": 1, "assets": assets}, ensure_ascii=False, indent=2) + "\n", encoding="utf-8"

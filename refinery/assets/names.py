@@ -49,23 +49,23 @@ def needs(params: Mapping[str, Any], specs: Mapping[str, Any]) -> list[Need]:
 
     A value that leads somewhere as a path is no need; nor is one that cannot be a name.
     """
-    found = (need_of(spec, params) for spec in specs.values() if getattr(spec, "asset", ""))
-    return [need for need in found if need is not None]
+    optional_needs = (need_of(spec, params) for spec in specs.values() if getattr(spec, "asset", ""))
+    return [need for need in optional_needs if need is not None]
 
 
 def need_of(spec: AssetParam, params: Mapping[str, Any]) -> Need | None:
     """The need of one parameter; None if it is a path of its own, or is not needed with these parameters."""
-    given = params.get(spec.name)
+    setting = params.get(spec.name)
     if not all(_holds(params.get(name), value) for name, value in spec.needed.items()):
         return None
-    if given is None or given == "":
+    if setting is None or setting == "":
         name = _filled(spec.asset, params)
         return Need(spec.name, name, spec.type == "folder") if name else None
-    if not isinstance(given, str) or os.path.exists(os.path.expanduser(given)) or not is_name(given):
+    if not isinstance(setting, str) or os.path.exists(os.path.expanduser(setting)) or not is_name(setting):
         return None
-    name = _filled(spec.asset, params) if f"{{{spec.name}}}" in spec.asset else given
+    name = _filled(spec.asset, params) if f"{{{spec.name}}}" in spec.asset else setting
     ending = spec.asset.rpartition(".")[2]
-    return Need(spec.name, given if given.endswith(f".{ending}") else name, spec.type == "folder", given)
+    return Need(spec.name, setting if setting.endswith(f".{ending}") else name, spec.type == "folder", setting)
 
 
 def is_name(text: str) -> bool:
@@ -88,4 +88,4 @@ def _filled(asset: str, params: Mapping[str, Any]) -> str:
     values = {name: params.get(name) for name in PLACE.findall(asset)}
     if not all(isinstance(value, str) and is_name(value) for value in values.values()):
         return ""
-    return PLACE.sub(lambda found: str(values[found[1]]), asset)
+    return PLACE.sub(lambda match: str(values[match[1]]), asset)

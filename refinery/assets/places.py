@@ -24,13 +24,13 @@ class Place:
 
 def places(folder: bool, own: Sequence[str] = ()) -> list[Place]:
     """Places of files, or of folders of word lists, in the order of the search. own: folders of the recipe's key `assets`."""
-    found = [*(Place(path, "assets") for path in own), *_named("REFINERY_ASSETS")]
+    listed = [*(Place(path, "assets") for path in own), *_named("REFINERY_ASSETS")]
     if folder:
-        found.append(_juicer("DATA_JUICER_ASSETS_CACHE", "assets"))
+        listed.append(_juicer("DATA_JUICER_ASSETS_CACHE", "assets"))
     else:
-        found += [*_named("DATA_JUICER_EXTERNAL_MODELS_HOME"), _juicer("DATA_JUICER_MODELS_CACHE", "models"), hub()]
+        listed += [*_named("DATA_JUICER_EXTERNAL_MODELS_HOME"), _juicer("DATA_JUICER_MODELS_CACHE", "models"), hub()]
     return list(
-        {place.folder: place for place in reversed([*found, Place(store(), "the cache of refinery")])}.values()
+        {place.folder: place for place in reversed([*listed, Place(store(), "the cache of refinery")])}.values()
     )[::-1]
 
 

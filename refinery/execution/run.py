@@ -328,6 +328,6 @@ def _reporter(
     def report(result: ShardResult) -> None:
         watch.done(result, sizes[result.shard], lambda: last_of(store.fetch(result.quarantine)))
         if progress is not None:
-            progress(watch.far.bytes, watch.far.total)
+            progress(watch.progress.bytes, watch.progress.total)
 
     return report

@@ -80,12 +80,12 @@ def _resources(prepared: Plan, stage: CompiledStage) -> list[str]:
     """Lines on the resources of a stage, and on the reason why it is alone."""
     operators = prepared.library.operators
     asked = of_steps(stage.all_steps, operators)
-    if not (whole := asked.described()):
+    if not (of_stage := asked.described()):
         return []
     by_step = [(step, resources_of(step, operators[step.name])) for step in stage.all_steps]
-    parts = [f"step {step.index} {found}" for step, each in by_step if (found := each.described())]
+    parts = [f"step {step.index} {of_step}" for step, each in by_step if (of_step := each.described())]
     alone = ["a stage of its own, for the GPU"] if asked.gpus else []
-    return ["; ".join([f"resources: {whole}", *alone, *parts])]
+    return ["; ".join([f"resources: {of_stage}", *alone, *parts])]
 
 
 def _batches(prepared: Plan, stage: CompiledStage) -> str:
@@ -127,20 +127,20 @@ def _order(prepared: Plan, stage: CompiledStage) -> Iterator[Any]:
     """Describe the order of filters: the moved filters, why they may move, and the costs behind the order."""
     if not prepared.orderings:
         return
-    found = prepared.orderings[stage.stage.number - 1]
-    unit = "ms a megabyte" if found.passes else "by class"
-    scale = 1000 if found.passes else 1
-    before, after = (f"{scale * cost:.3g}" for cost in (found.before, found.after))
-    if not found.moved:
-        yield f"fusion_strategy {found.strategy}: the recipe's order stays; expected cost {before} {unit}\n"
+    ordering = prepared.orderings[stage.stage.number - 1]
+    unit = "ms a megabyte" if ordering.passes else "by class"
+    scale = 1000 if ordering.passes else 1
+    before, after = (f"{scale * cost:.3g}" for cost in (ordering.before, ordering.after))
+    if not ordering.moved:
+        yield f"fusion_strategy {ordering.strategy}: the recipe's order stays; expected cost {before} {unit}\n"
         return
-    yield f"fusion_strategy {found.strategy}: expected cost {after} {unit}, in the recipe's order {before}"
+    yield f"fusion_strategy {ordering.strategy}: expected cost {after} {unit}, in the recipe's order {before}"
     labels = _labels(prepared)
     table = _table(
         "step", "operator", "reads", "changes", "measures", "names", "keeps", "costs", right=("step", "keeps", "costs")
     )
     for need in needs_of(stage.chain, stage.program.steps):
-        keeps = f"{100 * found.passes[need.step]:.1f} %" if need.step in found.passes else ""
+        keeps = f"{100 * ordering.passes[need.step]:.1f} %" if need.step in ordering.passes else ""
         stats = [stat.column for stat in stage.program.stats if stat.step == need.step]
         named = sorted(need.asked & {name for other in stage.program.stats for name in (other.name, other.column)})
         texts = (", ".join(sorted(need.reads)), need.writes or "", ", ".join(stats), ", ".join(named))
@@ -149,10 +149,10 @@ def _order(prepared: Plan, stage: CompiledStage) -> Iterator[Any]:
             broken_label(labels[need.step], _NAME),
             *texts,
             keeps,
-            f"{scale * found.costs.get(need.step, 0.0):.3g}",
+            f"{scale * ordering.costs.get(need.step, 0.0):.3g}",
         )
     yield table
-    for move in found.moves:
+    for move in ordering.moves:
         yield f"step {move.step} {labels[move.step]} runs before"
         yield from (f"    step {step}: {why}" for step, why in move.passed)
     yield ""
@@ -204,7 +204,7 @@ def analyzed(prepared: Plan) -> Iterator[Any]:
 
 def _sample(prepared: Plan, folder: Path) -> list[Shard]:
     """Write the first samples of the input to files of their own; return these as shards."""
-    found: list[Shard] = []
+    shards: list[Shard] = []
     size = 0
     for shard in prepared.shards:
         rows, lines = [], []
@@ -220,12 +220,12 @@ def _sample(prepared: Plan, folder: Path) -> list[Shard]:
             numbers = np.concatenate(rows)
             source = source_of_part(str(writer.path), shard.lines, Path(writer.path).stat().st_size)
             part = Part(source, np.arange(len(numbers)), numbers, np.concatenate(lines))
-            found.append(replace(shard, part=part))
+            shards.append(replace(shard, part=part))
         else:
-            found.append(replace(shard, part=Part(None, np.zeros(0, np.int64))))
+            shards.append(replace(shard, part=Part(None, np.zeros(0, np.int64))))
         if size >= _SAMPLE:
             break
-    return found
+    return shards
 
 
 def _forgiving(planned: CompiledStage) -> CompiledStage:
@@ -267,22 +267,24 @@ def _costs(
     prepared: Plan, stage: StageResult, spent: dict[int, float], ended: Counter[int | None], rows: int, size: int
 ) -> Any:
     after, findings = stage.planned.stage.after, stage.findings
-    found = findings.seconds if findings is not None else 0.0
-    total = (sum(spent.values()) + found) or 1e-9
+    seconds_of_pairs = findings.seconds if findings is not None else 0.0
+    total = (sum(spent.values()) + seconds_of_pairs) or 1e-9
     lines: list[tuple[str, ...]] = []
 
-    def add(step: int | None, name: str, runs: str, given: int, removed: int, seconds: float) -> None:
-        speed = f"{size / 1e6 * given / max(rows, 1) / seconds:,.0f}" if seconds >= 0.0005 and step is not None else ""
+    def add(step: int | None, name: str, runs: str, rows_in: int, removed: int, seconds: float) -> None:
+        speed = (
+            f"{size / 1e6 * rows_in / max(rows, 1) / seconds:,.0f}" if seconds >= 0.0005 and step is not None else ""
+        )
         gone = f"{removed:,}" if removed else ""
         share = f"{100 * seconds / total:.0f} %"
-        lines.append((str(step or ""), name, runs, f"{given:,}", gone, f"{seconds:.3f}", share, speed))
+        lines.append((str(step or ""), name, runs, f"{rows_in:,}", gone, f"{seconds:.3f}", share, speed))
 
     left, labels = rows, _labels(prepared)
     for plan in step_plans(stage.program, stage.planned.chain, prepared.library, after):
         add(plan.index, _label(labels[plan.index], plan.kind), plan.runs, left, ended[plan.index], spent[plan.index])
         left -= ended[plan.index]
     if after is not None and findings is not None:
-        add(after.index, labels[after.index], "set SQL", left, findings.count, found)
+        add(after.index, labels[after.index], "set SQL", left, findings.count, seconds_of_pairs)
     add(None, "reading and the rest", "", rows, 0, spent[0])
     return Fitted(partial(_costs_table, lines))
 

@@ -79,11 +79,11 @@ class FinishedRun:
     @cached_property
     def columns(self) -> dict[str, dict[str, str]]:
         """Columns of every table, with their types."""
-        found: dict[str, dict[str, str]] = {}
+        columns: dict[str, dict[str, str]] = {}
         query = "SELECT table_name, column_name, data_type FROM information_schema.columns ORDER BY ALL"
         for table, column, kind in self.con.execute(query).fetchall():
-            found.setdefault(table, {})[column] = kind
-        return found
+            columns.setdefault(table, {})[column] = kind
+        return columns
 
     def compiled(self) -> list[Chain]:
         """Compile the recipe's stages with their conditions, even for a run that only measured; no input is read."""
@@ -98,7 +98,7 @@ class FinishedRun:
         A moved filter has no statistics of samples that a later step removed first, so their fate under other bounds is
         unknown.
         """
-        if any(found.moved for found in orderings_of(self.run_dir)):
+        if any(ordering.moved for ordering in orderings_of(self.run_dir)):
             raise DataError(
                 f"{self.run_dir.root}: fusion_strategy {self.recipe.fusion_strategy} has put filters in another order than the "
                 f"recipe's, so bounds cannot be tried on its stored statistics; refinery run {self.run_dir.recipe} "

@@ -18,14 +18,14 @@ def verdicts(chains: Sequence[Chain]) -> dict[int, str | None]:
     The SQL is never NULL. It names statistics of the step and of earlier steps, and `_row`; it is valid for samples
     that the step received, whose statistics are stored.
     """
-    found: dict[int, str | None] = {}
+    conditions: dict[int, str | None] = {}
     stored = {NUMBER}
     for chain in chains:
         definitions = {definition.name: definition.expression for definition in chain.layers.definitions()}
         stored |= {stat.column for stat in chain.stats}
         for step, alive in chain.alive.items():
-            found[step] = _over(stored, definitions[alive], chain)
-    return found
+            conditions[step] = _over(stored, definitions[alive], chain)
+    return conditions
 
 
 def _over(stored: set[str], condition: exp.Expr, chain: Chain) -> str | None:

@@ -62,7 +62,7 @@ def starter_recipe(data: str, file: str) -> str:
         raise DataError(f"{data}: no sample can be read, so there is no field to refine")
     names = sorted({name for look in looks for name in look.names})
     texts = texts_by_field(shards, names)
-    if not any(found.texts for found in texts.values()):
+    if not any(field.texts for field in texts.values()):
         raise DataError(f"{data}: no field holds text. Its fields are {', '.join(names)}")
     key = max(texts, key=lambda name: texts[name].rank)
     chosen = texts[key]

@@ -72,15 +72,15 @@ def _is_unspaced(text: str) -> bool:
 def texts_by_field(shards: Sequence[Shard], names: Sequence[str]) -> dict[str, FieldTexts]:
     """The texts of each field, from samples all over the input."""
     samples = [sample for sample in spread_samples(shards) if isinstance(sample, dict)]
-    found = {name: FieldTexts(len(samples)) for name in names}
+    fields = {name: FieldTexts(len(samples)) for name in names}
     for sample in samples:
-        for name, texts in found.items():
+        for name, texts in fields.items():
             value = _member(sample, name)
             if isinstance(value, str):
                 texts.texts.append(value)
             elif value is not None:
                 texts.kinds.add(_KINDS.get(type(value), type(value).__name__))
-    return found
+    return fields
 
 
 def spread_samples(shards: Sequence[Shard]) -> Iterator[Any]:

@@ -84,28 +84,28 @@ def tune(stored: FinishedRun, operator: str, texts: Sequence[str]) -> Tuning:
     stats = [stat for stat in chain.stats if stat.step == step.index]
     tried = _values(stored, step, spec, step.index in chain.conditions, texts)
     combinations = _combinations(step, tried, stats)
-    found = _counted(stored, step, stats, combinations, _others(stored, chains, step))
-    return _tuning(stored, step, stats, found, _notes(stored, chains, step))
+    counts = _counted(stored, step, stats, combinations, _others(stored, chains, step))
+    return _tuning(stored, step, stats, counts, _notes(stored, chains, step))
 
 
 def find_step(stored: FinishedRun, text: str) -> Any:
     """Find a step by its number, its name, or an operator used once. Raises RecipeError that names the choices."""
     steps = stored.recipe.steps
     if text.isdecimal():
-        found = [step for step in steps if step.index == int(text)]
-        if not found:
+        matches = [step for step in steps if step.index == int(text)]
+        if not matches:
             raise RecipeError([Problem("", f"there is no step {text}: the recipe has {len(steps)}")])
-        return found[0]
+        return matches[0]
     numbered = steps_called(text, [(step.name, step.title) for step in steps])
-    found = [steps[number - 1] for number in numbered]
-    if len(found) > 1:
-        numbers = " and ".join(str(step.index) for step in found)
-        what = f"{text} occurs {len(found)} times, as steps {numbers}"
+    matches = [steps[number - 1] for number in numbered]
+    if len(matches) > 1:
+        numbers = " and ".join(str(step.index) for step in matches)
+        what = f"{text} occurs {len(matches)} times, as steps {numbers}"
         raise RecipeError([Problem("", what, "Name the step by its number.")])
-    if not found:
+    if not matches:
         near = suggestion(text, [name for step in steps for name in (step.name, step.title) if name])
         raise RecipeError([Problem("", f"the recipe has no step {text!r}", near)])
-    return found[0]
+    return matches[0]
 
 
 def _values(stored: FinishedRun, step: Any, spec: Any, conditional: bool, texts: Sequence[str]) -> dict[str, list[Any]]:
@@ -116,11 +116,11 @@ def _values(stored: FinishedRun, step: Any, spec: Any, conditional: bool, texts:
     bounds = [name for ends in spec.bounds.values() for name in ends if name in spec.params and not conditional]
     known = [*bounds, *RANGE_PARAMS] if bounds else []
     again = f"refinery run {stored.run_dir.recipe} --set process.{step.index}"
-    found: dict[str, list[Any]] = {}
+    values_by_param: dict[str, list[Any]] = {}
     for text in texts:
-        name, given, values = text.partition("=")
+        name, equals, values = text.partition("=")
         name = name.strip().replace("-", "_")
-        if not given or not values.strip():
+        if not equals or not values.strip():
             problem = Problem("--param", f"{text!r} is not name=values", "Write --param min_num=10..200.")
             raise RecipeError([problem])
         if name not in known:
@@ -134,16 +134,16 @@ def _values(stored: FinishedRun, step: Any, spec: Any, conditional: bool, texts:
                 what = f"{step.name} has no bound {name!r}{did_you_mean(name, known)}"
                 cure = f"{which}."
             raise RecipeError([Problem("--param", what, cure)])
-        values_here = found.setdefault(name, [])
+        values_here = values_by_param.setdefault(name, [])
         values_here += [value for value in read_values(spec.params[name], values) if value not in values_here]
-    if not found:
+    if not values_by_param:
         raise RecipeError([Problem("--param", "nothing to try", f"Write --param {known[0] if known else 'name'}=...")])
-    for name, values_here in found.items():
+    for name, values_here in values_by_param.items():
         in_force = step.params.get(name)
         if in_force not in values_here and in_force is not None:
             values_here.append(in_force)
         values_here.sort(key=_order)
-    return found
+    return values_by_param
 
 
 def _order(value: Any) -> tuple[bool, float]:
@@ -153,13 +153,17 @@ def _order(value: Any) -> tuple[bool, float]:
 def _combinations(step: Any, tried: Mapping[str, Sequence[Any]], stats: Sequence[Stat]) -> list[dict[str, Any]]:
     """All combinations of values, except those whose lower bound is above the upper bound."""
     names = list(tried)
-    found = [dict(zip(names, values, strict=True)) for values in product(*tried.values())]
-    found = [values for values in found if not any(stat.range_by({**step.params, **values}).crossed for stat in stats)]
-    if len(found) > _MOST:
-        raise RecipeError([Problem("--param", f"that is {len(found):,} combinations", f"At most {_MOST:,} are tried.")])
-    if not found:
+    combinations = [dict(zip(names, values, strict=True)) for values in product(*tried.values())]
+    combinations = [
+        values for values in combinations if not any(stat.range_by({**step.params, **values}).crossed for stat in stats)
+    ]
+    if len(combinations) > _MOST:
+        raise RecipeError(
+            [Problem("--param", f"that is {len(combinations):,} combinations", f"At most {_MOST:,} are tried.")]
+        )
+    if not combinations:
         raise RecipeError([Problem("--param", "every lower bound is above its upper bound")])
-    return found
+    return combinations
 
 
 def _condition(stat: Stat, params: Mapping[str, Any]) -> str:
@@ -174,7 +178,7 @@ def _counted(
     moving = [s for s in stats if s.low or s.high if names & {s.low, s.high, *RANGE_PARAMS}]
     fixed = [_condition(s, step.params) for s in stats if (s.low or s.high) and s not in moving]
     versions = sorted(int(n) for c in stored.columns["row_outcomes"] for n in re.findall(r"^_bytes_(\d+)$", c))
-    given = max((version for version in versions if version <= step.index), default=versions[0])
+    text_version = max((version for version in versions if version <= step.index), default=versions[0])
     is_last = not any(_removes(stored, other) for other in stored.recipe.steps if other.index > step.index)
     here = f"coalesce(_dropped = {step.index}, FALSE)"
     classes = template(read_sql("analysis/tune_classes.sql")).render(
@@ -182,7 +186,7 @@ def _counted(
         step=step.index,
         here="FALSE" if is_last else here,
         kept=f"(_dropped IS NULL OR {here}) AND {others}" if is_last else f"_dropped IS NULL AND {others}",
-        bytes_here=f"_bytes_{given}",
+        bytes_here=f"_bytes_{text_version}",
         bytes_end=f"_bytes_{versions[-1]}",
         rest=" AND ".join(f"coalesce({condition}, FALSE)" for condition in fixed) or "TRUE",
     )
@@ -219,26 +223,26 @@ def _others(stored: FinishedRun, chains: Sequence[Chain], step: Any) -> str:
     """SQL for "all other filters keep the sample"; TRUE unless the run's filters only measured."""
     if not stored.recipe.measure_only:
         return "TRUE"
-    found = {index: condition for index, condition in verdicts(chains).items() if index != step.index}
-    return " AND ".join(f"({condition})" for condition in found.values() if condition is not None) or "TRUE"
+    conditions = {index: condition for index, condition in verdicts(chains).items() if index != step.index}
+    return " AND ".join(f"({condition})" for condition in conditions.values() if condition is not None) or "TRUE"
 
 
 def _notes(stored: FinishedRun, chains: Sequence[Chain], step: Any) -> list[str]:
     """Notes on samples and steps that the figures leave out."""
-    found = []
+    notes = []
     steps = {other.index: other for other in stored.recipe.steps}
     if stored.recipe.measure_only:
         unknown = [i for i, condition in verdicts(chains).items() if condition is None and i != step.index]
         left_out = [i for i, other in steps.items() if stored.operator_of(other).kind == "deduplicator"]
         for index in sorted({*unknown, *left_out}):
             why = "removed nothing in this run" if index in left_out else "asks for more than the stored statistics"
-            found.append(f"step {index}, {steps[index].name}, {why}: together is without it")
-        return found
+            notes.append(f"step {index}, {steps[index].name}, {why}: together is without it")
+        return notes
     after = [i for i in steps if i > step.index and stored.operator_of(steps[i]).kind == "deduplicator"]
     for index in after:
         what = f"step {index}, {steps[index].name}, is counted with its decisions in the run"
-        found.append(f"{what}: with other samples before it, it may keep others")
-    return found
+        notes.append(f"{what}: with other samples before it, it may keep others")
+    return notes
 
 
 def _tuning(stored: FinishedRun, step: Any, stats: Sequence[Stat], trials: list[Trial], notes: list[str]) -> Tuning:

@@ -28,29 +28,29 @@ def read_values(param: Param, text: str) -> list[Any]:
     `a..b:c` is a, a + c, ... up to b; without c it is cut at round numbers into about 20 values, both ends included.
     """
     place, problems = SourcePlace(f"--param {param.name}"), Problems()
-    found: list[Any] = []
+    values: list[Any] = []
     for piece in text.split(","):
         for value in _spelled(param, piece, str(place)):
-            found.append(take(parse_option(value, place), param, param.name, problems))
+            values.append(take(parse_option(value, place), param, param.name, problems))
     if problems.found:
         raise RecipeError(problems.sorted())
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(values))
 
 
 def _spelled(param: Param, piece: str, where: str) -> Iterator[str]:
     """The single values that one part of the text stands for, as texts."""
-    found = _RANGE.fullmatch(piece)
-    if found is None:
+    match = _RANGE.fullmatch(piece)
+    if match is None:
         yield piece.strip()
         return
-    low, high = Decimal(found[1]), Decimal(found[2])
-    step = Decimal(found[3]) if found[3] else round_step(high - low, param.type == "int")
+    low, high = Decimal(match[1]), Decimal(match[2])
+    step = Decimal(match[3]) if match[3] else round_step(high - low, param.type == "int")
     if high < low or step <= 0:
         raise RecipeError([Problem(where, f"{piece.strip()!r} goes nowhere", "Write low..high, or low..high:step.")])
     count = int((high - low) / step) + 1
     if count > _MOST:
         raise RecipeError([Problem(where, f"{piece.strip()!r} is {count:,} values", f"At most {_MOST:,} are tried.")])
-    if found[3]:
+    if match[3]:
         yield from (f"{low + k * step:f}" for k in range(count))
         return
     start = ((low / step).to_integral_value(ROUND_FLOOR) + 1) * step
@@ -59,10 +59,10 @@ def _spelled(param: Param, piece: str, where: str) -> Iterator[str]:
     yield f"{high:f}"
 
 
-def round_step(span: Decimal, whole: bool) -> Decimal:
+def round_step(span: Decimal, is_integer: bool) -> Decimal:
     """The smallest step of 1, 2 or 5 times a power of ten that cuts a span into about 20 pieces at most."""
     if span <= 0:
         return Decimal(1)
     power = Decimal(10) ** ((span / _ABOUT).adjusted())
     step = next(power * factor for factor in (1, 2, 5, 10) if span / (power * factor) <= _ABOUT)
-    return max(step, Decimal(1)) if whole else step
+    return max(step, Decimal(1)) if is_integer else step

@@ -83,8 +83,8 @@ class Batch:
         carried = None if self.carried is None else taken(self.carried)
         rows, line_numbers = self.rows[index], self.line_numbers[index]
         files = None if self.files is None else self.files[index]
-        found = Batch(self.lines, taken(self.table), rows, line_numbers, [], self.lines_seen, self.origins, carried)
-        return replace(found, files=files)
+        batch = Batch(self.lines, taken(self.table), rows, line_numbers, [], self.lines_seen, self.origins, carried)
+        return replace(batch, files=files)
 
     def member(self, name: str) -> Member:
         """A JSON field of samples that are lines; searched once."""
@@ -98,8 +98,8 @@ class Batch:
 
     def known_spans(self, keys: tuple[str, ...]) -> np.ndarray | None:
         """Places of a field in the lines, if `member` has searched for it; else None."""
-        found = self._members.get(keys[0]) if len(keys) == 1 else None
-        return found.spans if found else None
+        member = self._members.get(keys[0]) if len(keys) == 1 else None
+        return member.spans if member else None
 
     def raw(self, i: int) -> bytes:
         """Sample i as JSON: its line without the line end, or its columns."""

@@ -84,17 +84,17 @@ def stamp_of(shard: Shard) -> tuple[str, int]:
     """Digest of the files' status (sizes, times, inodes), and the last time of change (ns); "" and 0 for tables."""
     if shard.source.table is not None:
         return "", 0
-    found: list[tuple[Any, ...]] = []
+    stamps: list[tuple[Any, ...]] = []
     real = real_places()
     for source in shard.sources:
         if is_url(source.path):
-            found.append((source.path, source.size, changed_at(source.version), 0, source.version, 0))
+            stamps.append((source.path, source.size, changed_at(source.version), 0, source.version, 0))
             continue
         stat = os.stat(source.path)
         times = (stat.st_mtime_ns, stat.st_ctime_ns)
-        found.append((real(source.path), stat.st_size, *times, stat.st_ino, stat.st_dev))
-    text = json.dumps([found, shard.start, shard.end, len(shard.sources)])
-    changed = max(max(times[2], times[3]) for times in found)
+        stamps.append((real(source.path), stat.st_size, *times, stat.st_ino, stat.st_dev))
+    text = json.dumps([stamps, shard.start, shard.end, len(shard.sources)])
+    changed = max(max(times[2], times[3]) for times in stamps)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest(), changed
 
 
@@ -113,19 +113,19 @@ def _of_row_groups(source: Source, start: int, end: int) -> str:
     """Digest of the row groups that hold the rows, of the rows' places in them, and of the columns."""
     import pyarrow.parquet as pq
 
-    whole, first = Digest(), 0
+    digest, first = Digest(), 0
     try:
         metadata = pq.read_metadata(source.path)
     except pa.ArrowException as error:
         raise DataError(f"{source.path}: {error}") from error
-    whole.update(str(metadata.schema).encode())
+    digest.update(str(metadata.schema).encode())
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
         if first + group.num_rows > start and first < end:
             place = max(start - first, 0), min(end - first, group.num_rows), group.num_rows
-            whole.update(f"{place} {_of_range(source.path, *_place(group))}".encode())
+            digest.update(f"{place} {_of_range(source.path, *_place(group))}".encode())
         first += group.num_rows
-    return whole.hexdigest()
+    return digest.hexdigest()
 
 
 def _place(group: Any) -> tuple[int, int]:
@@ -145,14 +145,14 @@ def _of_range(path: str, start: int, end: int) -> str:
 
 def _together(sources: Sequence[Source]) -> str:
     """Digest of several whole files in their order."""
-    whole, room = hashlib.blake2b(digest_size=16), bytearray(_ROOM)
+    combined, room = hashlib.blake2b(digest_size=16), bytearray(_ROOM)
     for source in sources:
         if is_url(source.path):
-            whole.update(f"{_of_object(source)}\n".encode())
+            combined.update(f"{_of_object(source)}\n".encode())
             continue
         digest = digest_of_file(source.path, room=room)
-        whole.update(f"{digest.size} {digest.hexdigest()}\n".encode())
-    return whole.hexdigest()
+        combined.update(f"{digest.size} {digest.hexdigest()}\n".encode())
+    return combined.hexdigest()
 
 
 def _of_object(source: Source) -> str:

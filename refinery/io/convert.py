@@ -49,8 +49,8 @@ class Converter:
 
         try:
             self.con.register("_rows", plain)
-            found = self.con.sql(sql).to_arrow_table()["line"].cast(pa.large_string())
-            return whole(found)
+            lines = self.con.sql(sql).to_arrow_table()["line"].cast(pa.large_string())
+            return whole(lines)
         except duckdb.Error:
             if len(table) < 2:
                 return _by_python(table)

@@ -16,15 +16,13 @@ def note_on_exports(place: str, paths: Sequence[str]) -> str | None:
     """Note on the files that runs have exported, as the run folders beside them list; None if there are none, or no others."""
     listed = {folder: _exports(folder) for folder in {os.path.dirname(path) for path in paths}}
     beside = [(path, exports) for path in paths if (exports := listed[os.path.dirname(path)])]
-    found = [path for path, exports in beside if os.path.realpath(path) in exports]
-    if not found or len(found) == len(paths):
+    exported = [path for path, exports in beside if os.path.realpath(path) in exports]
+    if not exported or len(exported) == len(paths):
         return None
-    names = ", ".join(found[:_NAMED]) + (f" and {len(found) - _NAMED:,} more" if len(found) > _NAMED else "")
-    verb = "is an export" if len(found) == 1 else "are exports"
+    names = ", ".join(exported[:_NAMED]) + (f" and {len(exported) - _NAMED:,} more" if len(exported) > _NAMED else "")
+    verb = "is an export" if len(exported) == 1 else "are exports"
     cure = "If that is not meant, write exports to another folder, or name the files of the input"
-    return (
-        f"{place}: {names} {verb} of an earlier run, read together with {len(paths) - len(found):,} other files. {cure}"
-    )
+    return f"{place}: {names} {verb} of an earlier run, read together with {len(paths) - len(exported):,} other files. {cure}"
 
 
 def _exports(folder: str) -> set[str]:

@@ -32,10 +32,10 @@ def profile_of(shard: Shard, wanted: AnySet[str] | None) -> InputProfile:
 
 def profile_of_all(shards: Iterable[Shard]) -> InputProfile:
     """Profile of all fields of all samples of some shards of lines."""
-    found = InputProfile()
+    profile = InputProfile()
     for shard in shards:
-        found.merge(profile_of(shard, None))
-    return found
+        profile.merge(profile_of(shard, None))
+    return profile
 
 
 class FieldScan:
@@ -67,25 +67,25 @@ class FieldScan:
 
     def profile(self) -> InputProfile:
         """The profile of all lines so far."""
-        found = [self._profile(node) for node in range(self._counts[seen.NODES])]
-        whole = InputProfile()
-        for node in range(1, len(found)):
+        profiles = [self._profile(node) for node in range(self._counts[seen.NODES])]
+        total = InputProfile()
+        for node in range(1, len(profiles)):
             parent, name = int(self._nodes[node, seen.PARENT]), self._name(node)
             if parent == 0:
-                whole.names[name] = None
+                total.names[name] = None
                 if self._nodes[node, seen.WANTED] == seen.YES:
-                    whole.fields[name] = found[node]
+                    total.fields[name] = profiles[node]
             elif self._nodes[node, seen.KEY] < 0:
-                found[parent].items = found[node]
+                profiles[parent].items = profiles[node]
             else:
-                found[parent].members = {**(found[parent].members or {}), name: found[node]}
-        return whole
+                profiles[parent].members = {**(profiles[parent].members or {}), name: profiles[node]}
+        return total
 
     def _profile(self, node: int) -> FieldProfile:
         """Profile of a node, without what is below it."""
         values = [int(value) for value in self._nodes[node]]
         flags = values[seen.FLAGS]
-        found = FieldProfile(
+        profile = FieldProfile(
             null=bool(flags & seen.NULL),
             boolean=bool(flags & seen.BOOLEAN),
             text=bool(flags & seen.TEXT),
@@ -98,14 +98,14 @@ class FieldScan:
             digits=values[seen.DIGITS],
         )
         if flags & seen.INTEGER:
-            found.low, found.high = values[seen.LOW], values[seen.HIGH]
+            profile.low, profile.high = values[seen.LOW], values[seen.HIGH]
         if flags & seen.LARGE:
-            found.high = values[seen.HUGE] + 2**63
-        found.items = FieldProfile() if flags & seen.ARRAY else None
-        found.members = {} if flags & seen.OBJECT else None
+            profile.high = values[seen.HUGE] + 2**63
+        profile.items = FieldProfile() if flags & seen.ARRAY else None
+        profile.members = {} if flags & seen.OBJECT else None
         if node in self._integers:
-            found.merge(self._integers[node])
-        return found
+            profile.merge(self._integers[node])
+        return profile
 
     def _name(self, node: int) -> str:
         start, end = self._nodes[node, seen.KEY], self._nodes[node, seen.KEY_END]

@@ -87,13 +87,13 @@ def first_look(shards: Sequence[Shard]) -> InputFields:
 
     Costs a read of 64 KiB each. Files without a readable sample are left out. Raises DataError for an unreadable file.
     """
-    found: list[FileFields] = []
+    fields: list[FileFields] = []
     for group in _groups(shards):
         picked = _apart(group)
         few = {0, len(picked) // 2, len(picked) - 1} if not is_url(group[0].source.path) else {0}
         looked = [_of_shard(_alone(*picked[place]), _Budget(first=True))[0] for place in sorted(few) if picked]
-        found += [glimpse for glimpse in looked if glimpse is not None]
-    return InputFields(tuple(found))
+        fields += [glimpse for glimpse in looked if glimpse is not None]
+    return InputFields(tuple(fields))
 
 
 def closer_look(shards: Sequence[Shard]) -> InputFields:
@@ -101,17 +101,17 @@ def closer_look(shards: Sequence[Shard]) -> InputFields:
 
     Costs a read of 4 MiB, or 20,000 samples, of each kind of file. Raises DataError for a file that cannot be read.
     """
-    found: list[FileFields] = []
-    whole = True
+    fields: list[FileFields] = []
+    is_all = True
     for group in _groups(shards):
         picked = _apart(group)
         most = _CLOSER_URLS if is_url(group[0].source.path) else _CLOSER_FILES
         few = sorted({0, len(picked) // 2, *_spread(len(picked), most)}) if picked else []
         budget = _Budget(_CLOSER_BYTES // max(1, len(few)), _CLOSER_SAMPLES // max(1, len(few)))
         looked = [_of_shard(_alone(*picked[place]), budget) for place in few]
-        found += [glimpse for glimpse, _ in looked if glimpse is not None]
-        whole &= len(few) == sum(len(shard.sources) for shard in group) and all(ended for _, ended in looked)
-    return InputFields(tuple(found), whole)
+        fields += [glimpse for glimpse, _ in looked if glimpse is not None]
+        is_all &= len(few) == sum(len(shard.sources) for shard in group) and all(ended for _, ended in looked)
+    return InputFields(tuple(fields), is_all)
 
 
 def _groups(shards: Sequence[Shard]) -> Iterator[list[Shard]]:
@@ -199,9 +199,9 @@ class _Samples:
     def glimpse(self, path: str) -> FileFields:
         """Fields of all samples so far, as those of one file."""
         others = {
-            name: " or ".join(sorted(found)) for name, found in self._types.items() if not found & {"text", "null"}
+            name: " or ".join(sorted(kinds)) for name, kinds in self._types.items() if not kinds & {"text", "null"}
         }
-        texts = tuple(name for name, found in self._types.items() if found - {"null"} == {"text"})
+        texts = tuple(name for name, kinds in self._types.items() if kinds - {"null"} == {"text"})
         return FileFields(path, frozenset(self._types), tuple(self._top), self.count, False, others, texts)
 
     def _add(self, sample: dict[str, Any] | None) -> None:

@@ -118,7 +118,7 @@ def _is_paper(name: str, paper: str) -> bool:
 
 
 def of_one_format(
-    found: Sequence[tuple[str, str]],
+    files: Sequence[tuple[str, str]],
     size_of: Callable[[str], int],
     skipped: Counter[str],
     family: Callable[[str], str],
@@ -127,12 +127,12 @@ def of_one_format(
 
     skipped: receives the numbers of the other files. family: one name for formats that are read alike.
     """
-    counts = Counter(family(kind) for _, kind in found)
+    counts = Counter(family(kind) for _, kind in files)
     if len(counts) < 2:
-        return list(found)
+        return list(files)
     most = [kind for kind, count in counts.items() if count == max(counts.values())]
     sizes: Counter[str] = Counter()
-    for path, kind in found:
+    for path, kind in files:
         sizes[family(kind)] += size_of(path) if len(most) > 1 else 0
     chosen = max(sorted(most), key=sizes.__getitem__)
     for kind, count in counts.items():
@@ -140,4 +140,4 @@ def of_one_format(
             skipped[
                 f"{kind} (most are {chosen}, and a folder is read as one format; name the others to read them)"
             ] += count
-    return [(path, kind) for path, kind in found if family(kind) == chosen]
+    return [(path, kind) for path, kind in files if family(kind) == chosen]

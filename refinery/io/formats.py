@@ -84,8 +84,8 @@ def json_shape(path: str, compression: str | None, trusted: bool) -> str:
     return _shape(_head(lambda: open_bytes(path, compression), compression), trusted)
 
 
-def shape_of_start(start: bytes, whole: bool, compression: str | None, trusted: bool) -> str | None:
-    """As `json_shape`, of the first bytes of a file; None if more bytes are needed. whole: there are no more bytes."""
+def shape_of_start(start: bytes, is_all: bool, compression: str | None, trusted: bool) -> str | None:
+    """As `json_shape`, of the first bytes of a file; None if more bytes are needed. is_all: there are no more bytes."""
 
     def opened() -> Any:
         if compression is None:
@@ -95,7 +95,7 @@ def shape_of_start(start: bytes, whole: bool, compression: str | None, trusted: 
         return pa.CompressedInputStream(pa.BufferReader(start), compression)
 
     head = _head(opened, compression)
-    return _shape(head, trusted) if whole or len(head) >= _HEAD or _sure(head) else None
+    return _shape(head, trusted) if is_all or len(head) >= _HEAD or _sure(head) else None
 
 
 def _sure(head: bytes) -> bool:
@@ -135,34 +135,34 @@ def _has_array(text: bytes) -> bool:
 
 def _head(opened: Callable[[], Any], compression: str | None) -> bytes:
     """The first decompressed bytes of a file, enough to tell the shape; of damaged data, the bytes before the damage."""
-    found, look = bytearray(), PIECE
+    head, look = bytearray(), PIECE
     try:
         with opened() as file:
-            while len(found) < _HEAD and (piece := file.read(PIECE)):
-                found += piece
-                if len(found) >= look:
-                    if _sure(bytes(found)):
+            while len(head) < _HEAD and (piece := file.read(PIECE)):
+                head += piece
+                if len(head) >= look:
+                    if _sure(bytes(head)):
                         break
                     look *= 2
     except OSError:
         if compression is None:
             raise
         with opened() as file:
-            return bytes(found) + _rest(file, len(found))
-    return bytes(found)
+            return bytes(head) + _rest(file, len(head))
+    return bytes(head)
 
 
 def _rest(file: Any, known: int) -> bytes:
     """The bytes between the known ones and the damage, which a read of a larger piece would not return."""
-    found = b""
+    rest = b""
     try:
         while known > 0 and (piece := file.read(min(known, PIECE))):
             known -= len(piece)
-        while len(found) < PIECE and (byte := file.read(1)):
-            found += byte
+        while len(rest) < PIECE and (byte := file.read(1)):
+            rest += byte
     except OSError:
         pass
-    return found
+    return rest
 
 
 def encoding_mark(head: bytes) -> str | None:

@@ -29,9 +29,9 @@ def find_member(column: pa.Array | pa.ChunkedArray, name: str) -> Member:
     spans = np.empty((len(lines), 2), np.int64)
     out = np.empty(lines.size + kernels.core.blocks.BLOCK, np.uint8)
     offsets = np.zeros(len(lines) + 1, np.int64)
-    found = np.zeros(len(lines), np.bool_)
-    kernels.json.jsontext.member_texts(lines.data, lines.offsets, _bytes(name), spans, out, offsets, found)
-    return Member(strings(out, offsets, found), spans)
+    present = np.zeros(len(lines), np.bool_)
+    kernels.json.jsontext.member_texts(lines.data, lines.offsets, _bytes(name), spans, out, offsets, present)
+    return Member(strings(out, offsets, present), spans)
 
 
 def without(column: pa.Array | pa.ChunkedArray, member: Member) -> pa.Array:

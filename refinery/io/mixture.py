@@ -47,7 +47,7 @@ def sample(
         for k, (total, number) in enumerate(zip(totals, wanted, strict=True))
         if number > total
     ]
-    found: list[Shard] = []
+    samples: list[Shard] = []
     first = [0] * len(weights)
     for shard, count in zip(shards, rows, strict=True):
         number = shard.source.dataset
@@ -56,8 +56,8 @@ def sample(
         first[number] += count
         # A shard without chosen samples is still read, to count lines for the file's next shards; text files are not.
         if len(only) or not reader_of(shard.source).one_sample:
-            found.append(_narrow(shard, only, len(found), count))
-    return found, notes
+            samples.append(_narrow(shard, only, len(samples), count))
+    return samples, notes
 
 
 def sample_numbers(weights: Sequence[float], max_sample_num: int) -> list[int]:

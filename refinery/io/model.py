@@ -57,8 +57,8 @@ class Source:
         """Path, size, and time of change (ns) or the object's version; they differ after a change. Raises OSError."""
         if is_url(self.path):
             return self.path, self.size, self.version
-        found = os.stat(self.path)
-        return self.path, found.st_size, found.st_mtime_ns
+        stat = os.stat(self.path)
+        return self.path, stat.st_size, stat.st_mtime_ns
 
     @staticmethod
     def of_table(table: pa.Table) -> Source:

@@ -36,9 +36,9 @@ def open_exactly(source: Source) -> Any:
 
 def open_stream(source: Source, stop: int = -1) -> Any:
     """An object as a stream that reads ahead. stop: where reading is likely to end; -1: at its end."""
-    whole = getattr(_held, "whole", None)
-    if whole is not None and whole[0] == source.path:
-        return io.BytesIO(whole[1])
+    held = getattr(_held, "whole", None)
+    if held is not None and held[0] == source.path:
+        return io.BytesIO(held[1])
     return Stream(open_exactly(source), source.path, source.size, stop if stop >= 0 else source.size)
 
 

@@ -29,22 +29,22 @@ def partitions_of(folders: Iterable[str]) -> dict[str, str | None]:
     return dict(pair for folder in folders if (pair := pair_of(folder)) is not None)
 
 
-def typed(found: Sequence[dict[str, str | None]]) -> list[Partitions]:
+def typed(partitions: Sequence[dict[str, str | None]]) -> list[Partitions]:
     """The pairs of files with their types: integer if all values of a key are; leading zeros make a text."""
     values: dict[str, list[str]] = {}
-    for pairs in found:
+    for pairs in partitions:
         for key, value in pairs.items():
             values.setdefault(key, []).extend([] if value is None else [value])
-    whole = {key for key, listed in values.items() if listed and all(map(_INTEGER.fullmatch, listed))}
-    return [tuple((key, value, key in whole) for key, value in pairs.items()) for pairs in found]
+    integers = {key for key, listed in values.items() if listed and all(map(_INTEGER.fullmatch, listed))}
+    return [tuple((key, value, key in integers) for key, value in pairs.items()) for pairs in partitions]
 
 
 def with_columns(table: pa.Table, partitions: Partitions) -> pa.Table:
     """A table with the partitions' columns; a column of the table itself stays."""
     known = {name.lower() for name in table.column_names} if partitions else set()
-    for key, value, whole in partitions:
+    for key, value, is_integer in partitions:
         if key.lower() not in known:  # names that differ in case only are one for DuckDB
-            kind = pa.int64() if whole else pa.string()
-            plain = int(value) if whole and value is not None else value
+            kind = pa.int64() if is_integer else pa.string()
+            plain = int(value) if is_integer and value is not None else value
             table = table.append_column(key, pa.repeat(pa.scalar(plain, kind), len(table)))
     return table

@@ -27,11 +27,11 @@ def row_ranges(source: Source, groups: Sequence[tuple[int, int]], shard_size: in
     groups: rows and bytes of each.
     """
     longest = shard_size if len(groups) < _ROW_GROUPS_ENOUGH else max(shard_size, _LARGE_ROW_GROUP)
-    whole = max(1, sum(size for _, size in groups))
+    total = max(1, sum(size for _, size in groups))
 
     def share(size: int, before: int) -> int:
         """Bytes of the file for a part of its rows."""
-        return source.size * (before + size) // whole - source.size * before // whole
+        return source.size * (before + size) // total - source.size * before // total
 
     first = start = pending = before = 0  # rows and bytes; `before` are those of finished shards
     for rows, size in groups:
@@ -49,11 +49,11 @@ def row_ranges(source: Source, groups: Sequence[tuple[int, int]], shard_size: in
         yield ShardFields((source,), start, first, share(pending, before))
 
 
-def between(source: Source, cuts: list[int], whole: int) -> Iterator[ShardFields]:
+def between(source: Source, cuts: list[int], total: int) -> Iterator[ShardFields]:
     """The pieces between cuts of the file's text, which has `whole` bytes."""
     last = -1 if source.compression or len(cuts) == 1 else source.size
     before = 0
     for start, end in zip(cuts, [*cuts[1:], last], strict=True):
-        after = source.size * end // max(1, whole) if end != last else source.size
+        after = source.size * end // max(1, total) if end != last else source.size
         yield ShardFields((source,), start, end, after - before)
         before = after

@@ -72,8 +72,8 @@ def _require_common(field: pa.Field, before: pa.Field, source: Source, other: So
 
 def schema_of(source: Source) -> pa.Schema:
     """The columns of one file and its partitions; none for an empty file. Raises DataError for another format."""
-    found = _own_schema(source)
-    return with_columns(found.empty_table(), source.partitions).schema if source.partitions and len(found) else found
+    schema = _own_schema(source)
+    return with_columns(schema.empty_table(), source.partitions).schema if source.partitions and len(schema) else schema
 
 
 def partitions_beside(source: Source) -> Partitions:

@@ -44,8 +44,8 @@ def set_member(lines: pa.Array, values: pa.Array, keys: str, quote: bool) -> pa.
 
     keys: the names on the way to the member, as a JSON array. quote: values are texts; else JSON.
     """
-    found, offsets = set_members(lines, np.arange(len(lines)), tuple(json.loads(keys)), values, quote)
-    buffers = [None, ints(offsets).buffers()[1], pa.py_buffer(found)]
+    data, offsets = set_members(lines, np.arange(len(lines)), tuple(json.loads(keys)), values, quote)
+    buffers = [None, ints(offsets).buffers()[1], pa.py_buffer(data)]
     made = pa.Array.from_buffers(pa.large_string(), len(lines), buffers)
     return pc.utf8_rtrim(made, "\n").cast(pa.string())
 
@@ -57,7 +57,7 @@ def last_members(lines: pa.Array) -> pa.Array:
     repeating = np.flatnonzero(kinds == jsoncheck.REPEATING)
     if not len(repeating):
         return lines
-    found = lines.to_pylist()
+    rewritten = lines.to_pylist()
     for row in repeating.tolist():
-        found[row] = last_of_each(found[row].encode()).decode()
-    return pa.array(found, lines.type)
+        rewritten[row] = last_of_each(rewritten[row].encode()).decode()
+    return pa.array(rewritten, lines.type)

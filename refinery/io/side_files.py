@@ -30,12 +30,12 @@ def files(name: str) -> list[str]:
     Rather too many than too few: hidden files count, and files that only DuckDB's globs might match.
     """
     path = _path_of(name)
-    found = set(_below(path))
+    paths = set(_below(path))
     if _MAGIC.search(path):
         for match in glob.iglob(_UNSURE.sub("*", path), recursive=True, include_hidden=True):
-            found.update(_below(match))
-    found |= {f"{one}.wal" for one in found if one.endswith(_DATABASES) and os.path.isfile(f"{one}.wal")}
-    return sorted(found)
+            paths.update(_below(match))
+    paths |= {f"{one}.wal" for one in paths if one.endswith(_DATABASES) and os.path.isfile(f"{one}.wal")}
+    return sorted(paths)
 
 
 def _path_of(name: str) -> str:
@@ -75,15 +75,15 @@ def _below(path: str) -> Iterator[str]:
 
 def digest(name: str) -> str:
     """A digest of the contents of a name's files and of their names below the folder or glob, wherever that is."""
-    base, whole = base_of(name), hashlib.sha256()
+    base, combined = base_of(name), hashlib.sha256()
     _refuse_lost(name)
     try:
         for path in files(name):
             own = "" if path == name else os.path.relpath(path, base or ".")
-            whole.update(f"{own}\0{file_digest(path)}\n".encode("utf-8", "surrogateescape"))
+            combined.update(f"{own}\0{file_digest(path)}\n".encode("utf-8", "surrogateescape"))
     except OSError as error:
         raise DataError(f"{error.filename or name}: {error.strerror or error}") from error
-    return whole.hexdigest()[:32]
+    return combined.hexdigest()[:32]
 
 
 def digests(names: Iterable[str]) -> dict[str, str]:
@@ -135,11 +135,11 @@ def _error(name: str) -> DataError:
 
 
 def _state(names: Iterable[str]) -> _State:
-    found: _State = {}
+    states: _State = {}
     for path in {path for name in names for path in files(name)}:
         try:
             now = os.stat(path)
         except OSError:
             continue  # gone; `_state` shows it by the missing path
-        found[path] = now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns
-    return found
+        states[path] = now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns
+    return states

@@ -138,8 +138,8 @@ class _Order:
         if os.path.isfile(path):
             return self._sources([self._named(path)], _File)
         refuse_pattern(path)
-        found, folder = files_of(path)
-        chosen = self._pick(path, found, folder, os.path.getsize)
+        files, folder = files_of(path)
+        chosen = self._pick(path, files, folder, os.path.getsize)
         base = base_of(path, folder)
         refuse_tables(base, [name for name, _ in chosen])
         chosen = self._of_splits(base, chosen) if folder else chosen
@@ -181,7 +181,7 @@ class _Order:
         self, place: str, paths: Sequence[str], folder: bool, size_of: Callable[[str], int]
     ) -> list[tuple[str, str]]:
         """Files of a folder or pattern, with their formats: one format; the notes count the others."""
-        found: list[tuple[str, str]] = []
+        files: list[tuple[str, str]] = []
         skipped: Counter[str] = Counter()
         others: list[str] = []
         base, pattern = base_of(place, folder), "" if folder else place
@@ -194,14 +194,14 @@ class _Order:
                 skipped[f"{printable(full_suffix(path)) or 'without suffix'}, {why}"] += 1
                 others.append(path)
             else:
-                found.append((path, kind))
-        self._look_at_odd(place, [path for path, _ in found], others)
+                files.append((path, kind))
+        self._look_at_odd(place, [path for path, _ in files], others)
         if not self.forced and not self.wanted:
-            found = of_one_format(found, size_of, skipped, self.formats.family)
+            files = of_one_format(files, size_of, skipped, self.formats.family)
         if skipped:
             items = ", ".join(f"{count} {what}" for what, count in sorted(skipped.items()))
             self.notes.append(f"{place}: skipped: {items}")
-        return found
+        return files
 
     def _wants(self, path: str) -> bool:
         return not self.wanted or full_suffix(path) in self.wanted
@@ -218,11 +218,12 @@ class _Order:
         """The sources with the fields of the folders between a base and them."""
         pairs = typed([partitions_of(below(base, source.path)[:-1]) for source in sources])
         return [
-            replace(source, partitions=found) if found else source for source, found in zip(sources, pairs, strict=True)
+            replace(source, partitions=fields) if fields else source
+            for source, fields in zip(sources, pairs, strict=True)
         ]
 
     def _sources(self, chosen: Sequence[tuple[str, str] | None], look: Callable[[str], Any]) -> list[Source]:
-        return [found for path, kind in filter(None, chosen) if (found := self._source(path, kind, look(path)))]
+        return [source for path, kind in filter(None, chosen) if (source := self._source(path, kind, look(path)))]
 
     def _source(self, path: str, kind: str, file: Any) -> Source | None:
         """The source; None, with a note, for an empty file that is no table. file: facts of the file, see `_File`."""
@@ -244,8 +245,10 @@ class _Order:
 
     def _require_fit(self, path: str, kind: str, head: bytes, compression: str | None) -> None:
         """Check that a file's first bytes are those of its format and of the compression in its name. Raises DataError."""
-        if self.formats[kind].foreign and (found := foreign(head)):
-            raise DataError(f"{path}: holds {found}, not {kind}. {_FOREIGN_CURES.get(found, 'Unpack it first')}")
+        if self.formats[kind].foreign and (foreign_format := foreign(head)):
+            raise DataError(
+                f"{path}: holds {foreign_format}, not {kind}. {_FOREIGN_CURES.get(foreign_format, 'Unpack it first')}"
+            )
         named = split_suffix(path)[1]
         if named and compression is None:
             cure = f"Drop {Path(path).suffix!r} from its name"

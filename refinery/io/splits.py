@@ -34,11 +34,11 @@ def declared_files(folder: Path) -> dict[str, list[tuple[str, list[str]]]]:
     """Pairs of split and patterns by configuration, as the head of README.md declares them."""
     declared = _card(folder)
     configs = declared.get("configs")
-    found = {}
+    by_config = {}
     for config in configs if isinstance(configs, list) else ():
         if isinstance(config, Mapping) and "data_files" in config:
-            found[str(config.get("config_name", "default"))] = _files_of(config["data_files"])
-    return found
+            by_config[str(config.get("config_name", "default"))] = _files_of(config["data_files"])
+    return by_config
 
 
 def _card(folder: Path) -> Mapping[str, Any]:

@@ -68,10 +68,10 @@ class Cutter:
     def _cut(self, source: Source) -> Iterator[ShardFields]:
         """The pieces of one file."""
         request = CutRequest(self.shard_size, self.workers, weight(source) > self.shard_size)
-        found = reader_of(source).cut(source, request)
-        if found.schema is not None:
-            self.schemas[source.path] = with_columns(found.schema.empty_table(), source.partitions).schema
-        return found.pieces
+        cut = reader_of(source).cut(source, request)
+        if cut.schema is not None:
+            self.schemas[source.path] = with_columns(cut.schema.empty_table(), source.partitions).schema
+        return cut.pieces
 
 
 def _kind_of(source: Source) -> tuple[Any, ...]:

@@ -57,12 +57,12 @@ def roots(folder: str) -> Iterable[str]:
 
 
 def _kind(root: str, names: Names) -> str | None:
-    found = names(root)
-    if "_delta_log" in found:
+    entries = names(root)
+    if "_delta_log" in entries:
         return "Delta"
-    if ".hoodie" in found:
+    if ".hoodie" in entries:
         return "Hudi"
-    if "metadata" in found and any(name.endswith(".metadata.json") for name in names(f"{root}/metadata")):
+    if "metadata" in entries and any(name.endswith(".metadata.json") for name in names(f"{root}/metadata")):
         return "Iceberg"
     return None
 

@@ -54,9 +54,9 @@ def _as_text(kind: pa.DataType, keys: Keys) -> pa.DataType:
 
 def read_anew(schema: pa.Schema, texts: Sequence[Keys]) -> list[tuple[Keys, bool]]:
     """The fields whose type `with_texts` changes, each with True if it holds bytes."""
-    kinds, found = kinds_of(schema), kinds_of(with_texts(schema, texts))
+    kinds, text_kinds = kinds_of(schema), kinds_of(with_texts(schema, texts))
     names = [(keys, field_name(keys)) for keys in texts]
-    return [(keys, is_bytes(kinds[name])) for keys, name in names if name in kinds and kinds[name] != found[name]]
+    return [(keys, is_bytes(kinds[name])) for keys, name in names if name in kinds and kinds[name] != text_kinds[name]]
 
 
 def cast_to(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
@@ -76,14 +76,14 @@ def _holds_text(kind: pa.DataType) -> bool:
 
 def kinds_of(schema: pa.Schema) -> dict[str, pa.DataType]:
     """The types of all fields and members, by their names in a recipe."""
-    found: dict[str, pa.DataType] = {}
-    _note(schema, "", found)
-    return found
+    kinds: dict[str, pa.DataType] = {}
+    _note(schema, "", kinds)
+    return kinds
 
 
-def _note(fields: pa.Schema | pa.DataType, above: str, found: dict[str, pa.DataType]) -> None:
+def _note(fields: pa.Schema | pa.DataType, above: str, kinds: dict[str, pa.DataType]) -> None:
     for field in fields:
         spelled = above + field_name((field.name,))
-        found[spelled] = field.type
+        kinds[spelled] = field.type
         if pa.types.is_struct(field.type):
-            _note(field.type, f"{spelled}.", found)
+            _note(field.type, f"{spelled}.", kinds)

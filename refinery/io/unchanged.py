@@ -16,13 +16,13 @@ Stamps = dict[str, tuple[int, int, int, int]]
 
 def stamps(sources: Iterable[Source]) -> Stamps:
     """Identity, size and time of change of the files. Objects at URLs have a version, which readers check."""
-    found: Stamps = {}
+    by_path: Stamps = {}
     for source in sources:
         if source.table is None and not is_url(source.path):
             with suppress(OSError):  # reading the file reports the error
                 now = os.stat(source.path)
-                found[source.path] = now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns
-    return found
+                by_path[source.path] = now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns
+    return by_path
 
 
 @contextmanager

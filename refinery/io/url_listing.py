@@ -31,11 +31,11 @@ class ListedObject:
 
     def shape(self, compression: str | None, trusted: bool) -> str:
         """Shape of the JSON, see `formats.json_shape`."""
-        found = shape_of_start(self.start, self.size <= len(self.start), compression, trusted)
-        if found is None:
-            found = shape_of_start(head_of(self.url, _MORE), True, compression, trusted)
-        assert found is not None
-        return found
+        shape = shape_of_start(self.start, self.size <= len(self.start), compression, trusted)
+        if shape is None:
+            shape = shape_of_start(head_of(self.url, _MORE), True, compression, trusted)
+        assert shape is not None
+        return shape
 
     def look(self) -> None:
         """Fetch the first bytes."""
@@ -49,16 +49,16 @@ def look_into(objects: Sequence[ListedObject]) -> None:
 
 def objects_of(url: str) -> tuple[dict[str, ListedObject], bool | None]:
     """The objects of a URL by their URLs; see `object_listing.found_at`."""
-    found, folder = found_at(url)
-    return {url: ListedObject(url, of.size, of.version) for url, of in found.items()}, folder
+    objects, folder = found_at(url)
+    return {url: ListedObject(url, of.size, of.version) for url, of in objects.items()}, folder
 
 
 def logs_beside(folders: Iterable[str]) -> list[str]:
     """Objects in the logs of the tables that folders at URLs can belong to."""
-    found: list[str] = []
+    logs: list[str] = []
     for root in sorted({root for folder in folders for root in roots(folder)}):
         with driver_errors(root, of_input):
             fs, path = located(root)
             for name in ("_delta_log", ".hoodie", "metadata"):
-                found += [f"{root}/{name}/{child}" for child in names_in(fs, f"{path}/{name}") or []]
-    return found
+                logs += [f"{root}/{name}/{child}" for child in names_in(fs, f"{path}/{name}") or []]
+    return logs

@@ -49,13 +49,13 @@ class _Text(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """`2026-01-31T12:00:00Z INFO refinery.run: stage 1 begins`; later lines, such as a traceback, are indented."""
         text = _hidden(record, super().format(record))[:_LONGEST].rstrip()
-        return _UNSEEN.sub(lambda found: repr(found[0])[1:-1], text).replace("\n", "\n    ")
+        return _UNSEEN.sub(lambda match: repr(match[0])[1:-1], text).replace("\n", "\n    ")
 
 
 class _Json(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """One object on one line: at, level, logger, event, message, then the event's own fields."""
-        found: dict[str, Any] = {
+        entry: dict[str, Any] = {
             "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname,
             "logger": record.name,
@@ -64,8 +64,8 @@ class _Json(logging.Formatter):
             **getattr(record, "fields", {}),
         }
         if record.exc_info:
-            found["traceback"] = self.formatException(record.exc_info)[-_LONGEST:]
-        return _hidden(record, json.dumps(found, ensure_ascii=False, default=str))
+            entry["traceback"] = self.formatException(record.exc_info)[-_LONGEST:]
+        return _hidden(record, json.dumps(entry, ensure_ascii=False, default=str))
 
 
 def _hidden(record: logging.LogRecord, text: str) -> str:

@@ -62,7 +62,7 @@ class WorkerReports:
     def running(self) -> list[Report]:
         """Shards that run now: number, machine, process, seconds; the longest first."""
         now = time.monotonic()
-        found = [
+        shards = [
             {
                 "shard": report["shard"],
                 "node": report["node"],
@@ -72,7 +72,7 @@ class WorkerReports:
             for report in self._newest.values()
             if report["running"] and report["shard"] is not None
         ]
-        return sorted(found, key=lambda shard: -shard["seconds"])
+        return sorted(shards, key=lambda shard: -shard["seconds"])
 
 
 def _nothing(report: Report) -> Report:
@@ -86,11 +86,11 @@ def _rate(count: float | None, seconds: float) -> float | None:
 
 def _sums(reports: Sequence[Report], names: Iterable[str]) -> Report:
     """Sums of fields, None for those that no report has."""
-    found: Report = {}
+    sums: Report = {}
     for name in names:
         known = [report[name] for report in reports if report[name] is not None]
-        found[name] = sum(known) if known else None
-    return found
+        sums[name] = sum(known) if known else None
+    return sums
 
 
 def stragglers(running: Sequence[dict[str, Any]], finished: Sequence[float]) -> list[dict[str, Any]]:
@@ -105,17 +105,17 @@ def stragglers(running: Sequence[dict[str, Any]], finished: Sequence[float]) -> 
 
 def log_records(records: Iterable[dict[str, Any]]) -> None:
     """Put records of other machines into the log of the run, with machine and process."""
-    for found in records:
-        logger = logging.getLogger(found["logger"])
-        record = logger.makeRecord(found["logger"], found["level"], "", 0, "%s", (found["message"],), None)
-        record.created = found["at"]
-        record.fields = {"node": found["node"], "pid": found["pid"]}
+    for entry in records:
+        logger = logging.getLogger(entry["logger"])
+        record = logger.makeRecord(entry["logger"], entry["level"], "", 0, "%s", (entry["message"],), None)
+        record.created = entry["at"]
+        record.fields = {"node": entry["node"], "pid": entry["pid"]}
         logger.handle(record)
 
 
 def _together(node: str, reports: Sequence[Report]) -> Report:
     """Sums of the workers of a machine. Disk and GPUs are the machine's: the newest report that knows them has them."""
-    found = {"node": node, "workers": len(reports), **_sums(reports, _SUMS), **dict.fromkeys(_OF_MACHINE)}
+    machine = {"node": node, "workers": len(reports), **_sums(reports, _SUMS), **dict.fromkeys(_OF_MACHINE)}
     for report in sorted(reports, key=lambda report: report["heard"]):
-        found |= {name: report[name] for name in _OF_MACHINE if report[name] is not None}
-    return found
+        machine |= {name: report[name] for name in _OF_MACHINE if report[name] is not None}
+    return machine

@@ -55,11 +55,11 @@ class Sampler:
         own = self._of(self._own, elapsed, seen)
         started = [use for child in self._started() if (use := self._of(child, elapsed, seen)) is not None]
         used = [use for use in (own, *started) if use is not None]
-        found = [_together(used, self._own.pid), *started]
+        uses = [_together(used, self._own.pid), *started]
         if workers:
-            found += self._threads(elapsed, seen)
+            uses += self._threads(elapsed, seen)
         self._before = seen
-        return found
+        return uses
 
     def _started(self) -> list[Any]:
         """Child processes; known processes keep their objects."""

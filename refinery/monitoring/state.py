@@ -26,10 +26,10 @@ def write(path: Path, state: dict[str, Any]) -> None:
 def read(path: Path) -> dict[str, Any]:
     """Content of the file; empty if the file is missing or no state."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        status = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return status if isinstance(status, dict) else {}
 
 
 def look(run_dir: RunDir) -> dict[str, Any]:
@@ -37,10 +37,10 @@ def look(run_dir: RunDir) -> dict[str, Any]:
 
     A run that no longer holds its folder and has not recorded its end was killed: `interrupted`.
     """
-    found = read(run_dir.status)
-    state = found.get("state")
+    status = read(run_dir.status)
+    state = status.get("state")
     if state is None:
         return {"state": FINISHED if run_dir.database.exists() else NONE}
     if state == RUNNING and not run_dir.is_held():
         state = INTERRUPTED
-    return {**found, "state": state}
+    return {**status, "state": state}

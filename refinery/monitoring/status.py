@@ -21,12 +21,12 @@ def status(run_dir: RunDir) -> dict[str, Any]:
 
     `before` is true if the last run did not end well but the folder has the tables of an earlier run.
     """
-    found = state.look(run_dir)
-    if found["state"] == state.FINISHED:
-        return found | _finished(run_dir)
-    if found["state"] in (state.FAILED, state.INTERRUPTED):
-        found |= {"shards_kept": _kept(run_dir), "before": run_dir.database.exists()}
-    return found
+    fields = state.look(run_dir)
+    if fields["state"] == state.FINISHED:
+        return fields | _finished(run_dir)
+    if fields["state"] in (state.FAILED, state.INTERRUPTED):
+        fields |= {"shards_kept": _kept(run_dir), "before": run_dir.database.exists()}
+    return fields
 
 
 def _kept(run_dir: RunDir) -> int:
@@ -40,15 +40,15 @@ def _finished(run_dir: RunDir) -> dict[str, Any]:
     with duckdb.connect(file_name(run_dir.database), read_only=True) as con:
         [row] = con.execute(_RUN).fetchall()
         names = ("project_name", "seconds", "rows", "kept", "removed", "quarantined", "bytes", "peak_memory", "began")
-        found = dict(zip(names, row, strict=True))
-        found["began"] = found["began"].isoformat(timespec="seconds") + "+00:00"
+        fields = dict(zip(names, row, strict=True))
+        fields["began"] = fields["began"].isoformat(timespec="seconds") + "+00:00"
         last = con.execute(_LAST).fetchone()
-        found["last_quarantined"] = (
+        fields["last_quarantined"] = (
             dict(zip(("file", "line", "operator", "error"), last, strict=True)) if last else None
         )
         try:
             mean, most, memory = con.execute(_USED).fetchall()[0]
-            found |= {"cpu": mean, "cpu_max": most, "memory_max": memory}
+            fields |= {"cpu": mean, "cpu_max": most, "memory_max": memory}
         except duckdb.CatalogException:  # an older run without a monitor
             pass
-    return found
+    return fields

@@ -88,7 +88,7 @@ class RunMonitor:
         self._reports, self._finished = WorkerReports(), list[float]()  # finished: seconds of the stage's shards
         self._path, self._about, self._detail, self._say = run_dir.status, about, detail, show
         self._root, self._host = str(run_dir.root), socket.gethostname()
-        self.far = RunProgress(stages=stages, total=total)
+        self.progress = RunProgress(stages=stages, total=total)
         self._began, self._started = datetime.now(UTC), time.monotonic()
         self._rows: list[dict[str, Any]] = []
         self._workers: list[dict[str, Any]] = []
@@ -129,25 +129,25 @@ class RunMonitor:
         """Record that a stage, or another part of the run, begins."""
         self._hear()
         self._measure()
-        far = self.far
-        far.stage, far.phase, far.shards, far.of = stage, phase, 0, len(shards)
+        progress = self.progress
+        progress.stage, progress.phase, progress.shards, progress.of = stage, phase, 0, len(shards)
         self._finished = []
         event("stage", f"stage {stage}: {phase}" if stage else phase, stage=stage, phase=phase, shards=len(shards))
 
     def done(self, result: Any, size: int, quarantine: Callable[[], dict[str, Any] | None]) -> None:
         """Record that a shard has ended. size: its input bytes. quarantine: reads its last quarantined row."""
-        far = self.far
+        progress = self.progress
         with self._lock:
-            far.shards, far.bytes = far.shards + 1, far.bytes + size
-            far.rows += result.rows if far.stage <= 1 else 0
-            far.since = [far.since[0] + result.rows, far.since[1] + size]
-            far.quarantined += result.quarantined
+            progress.shards, progress.bytes = progress.shards + 1, progress.bytes + size
+            progress.rows += result.rows if progress.stage <= 1 else 0
+            progress.since = [progress.since[0] + result.rows, progress.since[1] + size]
+            progress.quarantined += result.quarantined
             self._finished.append(sum(result.seconds.values()))
             self._quarantine = quarantine if result.quarantined else self._quarantine
         counted = {"rows": result.rows, "kept": result.kept, "quarantined": result.quarantined, "bytes": result.bytes}
         counted |= {"seconds": round(sum(result.seconds.values()), 3), "reused": result.reused}
-        said = f"shard {result.shard} done: {result.rows} rows, {result.kept} left"
-        event("shard", said, numbers=True, shard=result.shard, **counted)
+        message = f"shard {result.shard} done: {result.rows} rows, {result.kept} left"
+        event("shard", message, numbers=True, shard=result.shard, **counted)
         if result.quarantined:
             what = f"shard {result.shard}: {result.quarantined} rows quarantined"
             event("quarantine", what, 30, shard=result.shard, rows=result.quarantined)
@@ -194,8 +194,8 @@ class RunMonitor:
             self._beyond = _added(self._beyond, self._reports.beyond(self._host, self._pids))
             common = {
                 "elapsed": round(now - self._started, 3),
-                "stage": self.far.stage or None,
-                "phase": self.far.phase,
+                "stage": self.progress.stage or None,
+                "phase": self.progress.phase,
             }
             self._rows += [common | _reported("node", None, node, elapsed) for node in self._reports.by_node()]
             for use in self._reports.workers() if self._detail else ():
@@ -212,22 +212,26 @@ class RunMonitor:
                 self._sampler = sampling.Sampler()
             now = time.monotonic()
             elapsed, self._looked = max(now - self._looked, 1e-3), now
-            found = self._sampler.measure(self._detail)
-            whole, far = found[0], self.far
+            uses = self._sampler.measure(self._detail)
+            together, progress = uses[0], self.progress
             beyond, self._beyond = self._beyond, {}
             gpu, gpu_memory = (sampling.gpus() if self._detail else None) or (None, None)
-            of_all = _of_cluster(_measured(whole) | {"gpu": gpu, "gpu_memory": gpu_memory}, beyond)
+            of_all = _of_cluster(_measured(together) | {"gpu": gpu, "gpu_memory": gpu_memory}, beyond)
             self._cpu, self._memory = of_all["cpu"], of_all["memory"] or 0
             self.peak = max(self.peak, self._memory)
-            self._pids = {use.pid for use in found}
-            self._workers = [_worker(use) for use in found[1:]]
-            common = {"elapsed": round(now - self._started, 3), "stage": far.stage or None, "phase": far.phase}
-            (rows, size), far.since = far.since, [0, 0]
-            of_all |= {"cpu_seconds": whole.cpu * self._sampler.elapsed + (beyond.get("cpu_seconds") or 0)}
+            self._pids = {use.pid for use in uses}
+            self._workers = [_worker(use) for use in uses[1:]]
+            common = {
+                "elapsed": round(now - self._started, 3),
+                "stage": progress.stage or None,
+                "phase": progress.phase,
+            }
+            (rows, size), progress.since = progress.since, [0, 0]
+            of_all |= {"cpu_seconds": together.cpu * self._sampler.elapsed + (beyond.get("cpu_seconds") or 0)}
             of_all |= {"disk_free": sampling.free(self._root), "rows_per_second": rows / elapsed}
             of_all |= {"bytes_per_second": size / elapsed}
-            for use in found if self._detail else found[:1]:
-                own = of_all if use is whole else _measured(use) | {"cpu_seconds": use.cpu * self._sampler.elapsed}
+            for use in uses if self._detail else uses[:1]:
+                own = of_all if use is together else _measured(use) | {"cpu_seconds": use.cpu * self._sampler.elapsed}
                 self._rows.append(common | own | {"node": self._host})
 
     # Output
@@ -251,9 +255,9 @@ class RunMonitor:
             read, self._quarantine = self._quarantine, None
         if read is not None:
             self._last_quarantined = read() or self._last_quarantined
-        seconds, far = time.monotonic() - self._started, self.far
-        left = (far.total - far.bytes) / far.bytes * seconds if far.bytes else None
-        found = {
+        seconds, progress = time.monotonic() - self._started, self.progress
+        left = (progress.total - progress.bytes) / progress.bytes * seconds if progress.bytes else None
+        status = {
             "state": how,
             **self._about,
             "pid": os.getpid(),
@@ -262,29 +266,29 @@ class RunMonitor:
             "updated": datetime.now(UTC).isoformat(timespec="seconds"),
             "seconds": round(seconds, 1),
             **{
-                name: getattr(far, name)
+                name: getattr(progress, name)
                 for name in ("stage", "stages", "phase", "shards", "of", "rows", "bytes", "total")
             },
-            "bytes_per_second": round(far.bytes / max(seconds, 1e-3)),
+            "bytes_per_second": round(progress.bytes / max(seconds, 1e-3)),
             "seconds_left": None if left is None else round(left, 1),
             "cpu": round(self._cpu, 2),
             "memory": self._memory,
             "peak_memory": self.peak,
             "workers": self._workers,
             **self._cluster(),
-            "quarantined": far.quarantined,
+            "quarantined": progress.quarantined,
             "last_quarantined": self._last_quarantined,
             **({"error": hide(what)} if what else {}),
         }
-        state.write(self._path, found)
+        state.write(self._path, status)
 
 
 def _reported(worker: str, pid: int | None, use: dict[str, Any], elapsed: float) -> dict[str, Any]:
     """Measured values of a machine, or of a process of one. elapsed: seconds since the reports before."""
     same = ("node", "cpu", "cpu_seconds", "memory", "gpu", "gpu_memory", "disk_free")
-    found = {"worker": worker, "pid": pid} | {name: use[name] for name in same}
-    found |= {"read_per_second": use["read"], "written_per_second": use["written"]}
-    return found | {f"{name}_per_second": use[name] / elapsed for name in ("rows", "bytes")}
+    row = {"worker": worker, "pid": pid} | {name: use[name] for name in same}
+    row |= {"read_per_second": use["read"], "written_per_second": use["written"]}
+    return row | {f"{name}_per_second": use[name] / elapsed for name in ("rows", "bytes")}
 
 
 def _added(before: dict[str, Any], now: dict[str, Any]) -> dict[str, Any]:
@@ -296,11 +300,11 @@ def _of_cluster(own: dict[str, Any], beyond: dict[str, Any]) -> dict[str, Any]:
     """Sums of what this machine's processes use and what those of other machines do, if there are any."""
     named = {"cpu": "cpu", "memory": "memory", "gpu": "gpu", "gpu_memory": "gpu_memory"}
     named |= {"read_per_second": "read", "written_per_second": "written"}
-    found = dict(own)
+    row = dict(own)
     for name, theirs in named.items():
         if (more := beyond.get(theirs)) is not None:
-            found[name] = (own[name] or 0) + more
-    return found
+            row[name] = (own[name] or 0) + more
+    return row
 
 
 def _worker(use: Any) -> dict[str, Any]:
@@ -308,8 +312,8 @@ def _worker(use: Any) -> dict[str, Any]:
 
 
 def _measured(use: Any) -> dict[str, Any]:
-    found = {"worker": use.worker, "pid": use.pid, "cpu": use.cpu, "memory": use.memory}
-    return found | {"read_per_second": use.read, "written_per_second": use.written}
+    row = {"worker": use.worker, "pid": use.pid, "cpu": use.cpu, "memory": use.memory}
+    return row | {"read_per_second": use.read, "written_per_second": use.written}
 
 
 def _rounded(value: Any) -> Any:

@@ -121,10 +121,10 @@ def _given(
     step: str, params: Mapping[str, Any], specs: Mapping[str, Any], where: SourcePlace, seen: AnySet[str]
 ) -> list[Asset]:
     """Files and folders that the recipe names by their paths. seen: other parameters."""
-    found = []
+    step_assets = []
     for name, spec in specs.items():
         value = params.get(name)
         if name not in seen and spec.type in CONTENTS and isinstance(value, str) and value:
             need = Need(name, value, spec.type == "folder", value)
-            found.append(Asset(step, where, need, absolute(value), (), pattern_of(spec)))
-    return found
+            step_assets.append(Asset(step, where, need, absolute(value), (), pattern_of(spec)))
+    return step_assets

@@ -210,9 +210,9 @@ class _Checker:
 
     def _credentials(self) -> dict[str, Any] | None:
         entry = self.root.entries.get("export_aws_credentials")
-        found = cast(dict[str, Any], plain_value(entry.node)) if entry is not None and _is_set(entry) else None
-        remember(found)
-        return found
+        credentials = cast(dict[str, Any], plain_value(entry.node)) if entry is not None and _is_set(entry) else None
+        remember(credentials)
+        return credentials
 
     # The output, and notes
 
@@ -230,7 +230,7 @@ class _Checker:
         values["work_dir"] = folder = local(folder)
         self._paths(values)
         values["export_path"] = path = path.replace("{work_dir}", folder)
-        found, cluster = format_of(path), on_cluster(values["executor_type"])
+        suffix_format, cluster = format_of(path), on_cluster(values["executor_type"])
         if not path or "\0" in path:
             self.problems.add(place, "export_path is empty" if not path else "export_path is not a path")
         elif is_stdout(path):
@@ -241,10 +241,10 @@ class _Checker:
             self.problems.add(place, f"{path} names no object", "Write s3://bucket/name.jsonl.")
         elif is_url(path) and not cluster and path.endswith("/"):
             self.problems.add(place, f"{path} names a folder", f"Write {path}kept.jsonl.")
-        elif values["export_type"] is None and found and found not in FORMATS:
-            what = f"export_path ends in {found!r}, which is no format; formats are {', '.join(FORMATS)}"
+        elif values["export_type"] is None and suffix_format and suffix_format not in FORMATS:
+            what = f"export_path ends in {suffix_format!r}, which is no format; formats are {', '.join(FORMATS)}"
             self.problems.add(place, what, "Change the suffix, or add export_type: jsonl")
-        elif values["export_type"] is None and found is None:
+        elif values["export_type"] is None and suffix_format is None:
             self.notes.append((place, "export_path has no suffix: written as jsonl unless export_type is given"))
 
     def _stream(self, place: SourcePlace, values: dict[str, Any]) -> None:

@@ -24,15 +24,15 @@ def read_fields(entry: Entry | None, problems: Problems) -> tuple[tuple[str, str
         node = node.collection
     if not isinstance(node, Mapping):
         return ()  # the check of all keys reports a value that is no mapping
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for name, declared in node.entries.items():
         kind = take(declared.node, _TYPE, f"fields.{name}", problems, "").strip()
         wrong = _wrong(name, kind)
         if wrong is not None:
             problems.add(declared.node.place, *wrong)
         else:
-            found[field_name(keys_of(name))] = kind
-    return tuple(found.items())
+            fields[field_name(keys_of(name))] = kind
+    return tuple(fields.items())
 
 
 def _wrong(name: str, kind: str) -> tuple[str, str | None] | None:

@@ -62,10 +62,10 @@ def _summary(summary: StatSummary) -> dict[str, Any]:
     """Keys of `stat_summary` that differ from the defaults."""
     plain = StatSummary()
     names = [field.name for field in fields(summary) if field.compare]
-    found = {n: _plain(getattr(summary, n)) for n in names if getattr(summary, n) != getattr(plain, n)}
+    changes = {n: _plain(getattr(summary, n)) for n in names if getattr(summary, n) != getattr(plain, n)}
     if summary.group_by:
-        found["group_by"] = dict(summary.group_by)
-    return {"stat_summary": found} if found else {}
+        changes["group_by"] = dict(summary.group_by)
+    return {"stat_summary": changes} if changes else {}
 
 
 def _inputs(recipe: Recipe) -> dict[str, Any]:
@@ -92,12 +92,12 @@ def _name(step: Step) -> dict[str, str]:
 
 def _params(step: Step) -> dict[str, Any]:
     """All parameters of a step; those common to all operators or filters only if they have an effect, and resources."""
-    found = {
+    params = {
         name: _plain(value)
         for name, value in step.params.items()
         if not (name in RANGE_PARAMS and value == RANGE_PARAMS[name]) and not (name == TEXT_KEY and value is None)
     }
-    return found | dict(step.resources)
+    return params | dict(step.resources)
 
 
 def _plain(value: Any) -> Any:

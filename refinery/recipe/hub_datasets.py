@@ -60,8 +60,8 @@ def _folder_in_cache(path: str) -> Path:
 
 
 def _cached(path: str) -> str | None:
-    found = revision_of(_folder_in_cache(path)) if _is_repository(path) else None
-    return str(found) if found is not None and found.is_dir() else None
+    folder = revision_of(_folder_in_cache(path)) if _is_repository(path) else None
+    return str(folder) if folder is not None and folder.is_dir() else None
 
 
 def _nowhere(path: str) -> str:
@@ -95,18 +95,18 @@ def _chosen(folder: Path, dataset: HubDataset) -> list[str]:
     """Files of a split in a folder: as its README declares them, else by their names. Raises NotHere."""
     base = folder / dataset.data_dir if dataset.data_dir else folder
     if dataset.data_files:
-        found = [path for pattern in dataset.data_files for path in _matches(base, pattern)]
+        files = [path for pattern in dataset.data_files for path in _matches(base, pattern)]
     elif (declared := _declared(folder, dataset)) is not None:
-        found = declared
+        files = declared
     else:
         if dataset.name is not None and dataset.name != "default":
             base = base / dataset.name
-        found = _of_split(list(_below(base)), base, dataset)
-    if not found:
+        files = _of_split(list(_below(base)), base, dataset)
+    if not files:
         split = f" of split {dataset.split!r}" if dataset.split else ""
         name = f" of configuration {dataset.name!r}" if dataset.name else ""
         raise NotHere(f"{folder} has no files{split}{name}", "Name files with data_files, or a folder with data_dir.")
-    return list(dict.fromkeys(map(str, found)))
+    return list(dict.fromkeys(map(str, files)))
 
 
 def _below(base: Path) -> Iterator[Path]:
@@ -144,11 +144,11 @@ def _declared(folder: Path, dataset: HubDataset) -> list[Path] | None:
     name = dataset.name or ("default" if len(configs) != 1 else next(iter(configs), "default"))
     if name not in configs:
         return None
-    found: list[Path] = []
+    files: list[Path] = []
     for split, patterns in configs[name]:
         if dataset.split in (None, split):
-            found += [path for pattern in patterns for path in _matches(folder, pattern)]
+            files += [path for pattern in patterns for path in _matches(folder, pattern)]
     splits = list(dict.fromkeys(split for split, _ in configs[name]))
     if dataset.split is None and len(splits) > 1:
         raise NotHere(f"{folder} has the splits {', '.join(splits)}", f"Name one of them: split: {splits[0]}")
-    return found
+    return files

@@ -67,12 +67,12 @@ def _mixture(text: str, place: SourcePlace, problems: Problems) -> tuple[InputCo
     except ValueError as error:
         problems.add(place, f"dataset_path {text!r} cannot be split into paths: {str(error).lower()}")
         return ()
-    found: list[InputConfig] = []
+    inputs: list[InputConfig] = []
     weight: float | None = None
     for word in words:
         number = _weight(word)
         if number is None:
-            found += _checked(word, 1.0 if weight is None else weight, None, place, problems)
+            inputs += _checked(word, 1.0 if weight is None else weight, None, place, problems)
             weight = None
         elif weight is not None:
             problems.add(place, f"dataset_path has two weights in a row, {weight:g} and {number:g}")
@@ -82,7 +82,7 @@ def _mixture(text: str, place: SourcePlace, problems: Problems) -> tuple[InputCo
                 problems.add(place, f"dataset_path has the weight {number:g}, which is below 0")
     if weight is not None:
         problems.add(place, f"dataset_path has no path after the weight {weight:g}")
-    return tuple(found)
+    return tuple(inputs)
 
 
 def _weight(word: str) -> float | None:

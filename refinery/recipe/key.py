@@ -57,9 +57,9 @@ def read_from(*keys: RecipeKey, default: Any, compare: bool = True) -> Any:
 
 def declared_keys(declaration: type, below: str = "") -> dict[str, RecipeKey]:
     """The keys that the fields of a dataclass declare, by name, in the order of the fields."""
-    found = [
+    keys = [
         replace(made, name=made.name or declared.name)
         for declared in fields(declaration)
         for made in declared.metadata.get(_KEYS, ())
     ]
-    return {made.name: made for made in found if made.below == below}
+    return {made.name: made for made in keys if made.below == below}

@@ -55,8 +55,8 @@ def load(
     if odd := why_not_named(absolute(path)):
         raise _failure("recipe", odd, "Rename the recipe or its folder.")
     text = _read(path)
-    found: Any = {"library": library, "environ": environ, "need_inputs": need_inputs, "guard": guard}
-    read = loads(text, path, overrides, variables, **found)
+    options: Any = {"library": library, "environ": environ, "need_inputs": need_inputs, "guard": guard}
+    read = loads(text, path, overrides, variables, **options)
     return replace(read, path=absolute(path))
 
 
@@ -101,7 +101,7 @@ def _finish(
         if problems.found:
             raise RecipeError(problems.sorted())
     checked = check(root, library, problems, need_inputs)
-    if odd := [Problem(*found) for found in not_utf8(checked.recipe)]:
+    if odd := [Problem(*problem) for problem in not_utf8(checked.recipe)]:
         raise RecipeError([*problems.sorted(), *odd])
     if problems.found:
         error = RecipeError(problems.sorted())
@@ -123,10 +123,10 @@ def _unused(root: Mapping, values: TemplateValues, problems: Problems) -> None:
 def _values(
     variables: AnyMapping[str, Any] | None, environ: AnyMapping[str, str] | None, guard: Guard | None
 ) -> TemplateValues:
-    given = {n: v if isinstance(v, Variable) else Variable.of(v) for n, v in (variables or {}).items()}
+    values = {n: v if isinstance(v, Variable) else Variable.of(v) for n, v in (variables or {}).items()}
     if guard is not None:
-        return TemplateValues(given, {}, closed=True)
-    return TemplateValues(given, os.environ if environ is None else environ)
+        return TemplateValues(values, {}, closed=True)
+    return TemplateValues(values, os.environ if environ is None else environ)
 
 
 def _read(path: str) -> str:

@@ -21,9 +21,9 @@ class MissingStatistics:
     def add(self, step: int, stats: Mapping[str, Mapping[str, Any]]) -> None:
         """Note the statistics of a step: later steps name them with its number or without."""
         for name, spec in stats.items():
-            for given in (name, f"{name}_{step}"):
-                first, kind = self.stats.get(given, (step, str(spec.get("type", "DOUBLE"))))
-                self.stats[given] = min(first, step), kind
+            for column in (name, f"{name}_{step}"):
+                first, kind = self.stats.get(column, (step, str(spec.get("type", "DOUBLE"))))
+                self.stats[column] = min(first, step), kind
 
     def add_unknown(self, step: int) -> None:
         """Note a step that may compute anything."""

@@ -44,31 +44,33 @@ def parse_overrides(arguments: AnySequence[str]) -> list[Override]:
 
     Raises RecipeError for arguments that match no key of a recipe.
     """
-    found: list[Override] = []
+    overrides: list[Override] = []
     problems: list[Problem] = []
     rest = list(arguments)
     while rest:
         argument = rest.pop(0)
         if not argument.startswith("--") or argument == "--":
-            hint = f"For a list write {found[-1].option} a,b." if found else "Options start with --."
+            hint = f"For a list write {overrides[-1].option} a,b." if overrides else "Options start with --."
             problems.append(Problem("", f"unexpected argument {argument!r}", hint))
             continue
-        name, given, value = argument[2:].partition("=")
-        if not given:
+        name, equals, value = argument[2:].partition("=")
+        if not equals:
             value = rest.pop(0) if rest and not rest[0].startswith("--") else "true"
         try:
-            found.append(parse_set(value) if name == "set" else _option(name, value))
+            overrides.append(parse_set(value) if name == "set" else _option(name, value))
         except RecipeError as error:
             problems += error.problems
-    problems += _repeated_lists(found)
+    problems += _repeated_lists(overrides)
     if problems:
         raise RecipeError(problems)
-    return found
+    return overrides
 
 
-def _repeated_lists(found: AnySequence[Override]) -> list[Problem]:
+def _repeated_lists(overrides: AnySequence[Override]) -> list[Problem]:
     """Problems of options for lists that are given several times: only the last one would count."""
-    heads = [one.path[0] for one in found if len(one.path) == 1 and one.option.startswith("--") and one.path[0] in KEYS]
+    heads = [
+        one.path[0] for one in overrides if len(one.path) == 1 and one.option.startswith("--") and one.path[0] in KEYS
+    ]
     several = {name for name, key in KEYS.items() if key.type in ("paths", "strings") or key.type.startswith("list[")}
     lists = dict.fromkeys(head for head in heads if head in several and heads.count(head) > 1)
     return [Problem(f"--{head}", "is given twice", f"For a list write --{head} a,b.") for head in lists]
@@ -86,9 +88,9 @@ def _option(name: str, value: str) -> Override:
 
 def parse_set(text: str) -> Override:
     """Parse a `--set` value: `process.3.max_num=500`. Raises RecipeError if it is not `path=value`."""
-    path, given, value = text.partition("=")
+    path, equals, value = text.partition("=")
     parts = tuple(part.strip().replace("-", "_") for part in path.split("."))
-    if not given or not all(parts):
+    if not equals or not all(parts):
         raise RecipeError([Problem("--set", f"{text!r} is not path=value", "Write --set process.3.max_num=500.")])
     if parts[0] not in KEYS:
         near = suggestion(parts[0], KEYS)
@@ -98,16 +100,16 @@ def parse_set(text: str) -> Override:
 
 def parse_variables(texts: AnySequence[str]) -> dict[str, Variable]:
     """Parse `--var` values, `name=value`. Raises RecipeError for others."""
-    found: dict[str, Variable] = {}
+    variables: dict[str, Variable] = {}
     problems: list[Problem] = []
     for text in texts:
-        name, given, value = text.partition("=")
-        if not given or not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
+        name, equals, value = text.partition("=")
+        if not equals or not re.fullmatch(r"[A-Za-z_]\w*", name, re.ASCII):
             problems.append(Problem("--var", f"{text!r} is not name=value", "Write --var lang=en."))
-        found[name] = Variable(value, plain_scalar(value))
+        variables[name] = Variable(value, plain_scalar(value))
     if problems:
         raise RecipeError(problems)
-    return found
+    return variables
 
 
 def overrides_of(values: AnyMapping[str, Any]) -> list[Override]:
@@ -133,10 +135,10 @@ def _python(override: Override, problems: Problems) -> Node:
 
 def _apply_to_all(root: Mapping, override: Override, value: Node, problems: Problems) -> None:
     name, place, steps = override.path[0], SourcePlace(override.option), _called(root)
-    found, rest = begin_of(override.path, steps)
-    if not found:
+    numbers, rest = begin_of(override.path, steps)
+    if not numbers:
         problems.add(place, f"the recipe has no step {name!r}{did_you_mean(name, [*_names(steps), *KEYS])}")
-    for number in found:
+    for number in numbers:
         path = ("process", str(number), *rest)
         _Setter(Override(path, override.value, override.option), place, value, problems).set(root)
 
@@ -177,8 +179,8 @@ class _Setter:
 
     def _set_step(self, root: Mapping, path: list[str]) -> None:
         steps, named = _steps(root), _called(root)
-        found, rest = begin_of(path, named)
-        number = self._number(path[0], found, named)
+        numbers, rest = begin_of(path, named)
+        number = self._number(path[0], numbers, named)
         if number is None:
             return
         item, name = steps[number - 1], named[number - 1][0]
@@ -191,17 +193,17 @@ class _Setter:
             item = steps[number - 1] = Mapping({name: Entry(item.place, Scalar(None, None, item.place))}, item.place)
         self._set_in(item, [name, *rest])
 
-    def _number(self, text: str, found: list[int], steps: AnySequence[Called]) -> int | None:
-        """The one step that is meant. found: the steps that are called so, or the number itself."""
+    def _number(self, text: str, matches: list[int], steps: AnySequence[Called]) -> int | None:
+        """The one step that is meant. matches: the steps that are called so, or the number itself."""
         if text.isdecimal():
-            if 1 <= found[0] <= len(steps):
-                return found[0]
+            if 1 <= matches[0] <= len(steps):
+                return matches[0]
             self._fail(f"there is no step {text}: process has {len(steps)}")
-        elif len(found) == 1:
-            return found[0]
-        elif found:
-            numbers = " and ".join(str(number) for number in found)
-            self._fail(f"{text} occurs {len(found)} times, as steps {numbers}", "Name the step by its number.")
+        elif len(matches) == 1:
+            return matches[0]
+        elif matches:
+            numbers = " and ".join(str(number) for number in matches)
+            self._fail(f"{text} occurs {len(matches)} times, as steps {numbers}", "Name the step by its number.")
         else:
             self._fail(f"the recipe has no step {text!r}", suggestion(text, _names(steps)))
         return None

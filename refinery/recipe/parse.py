@@ -54,25 +54,25 @@ def parse(text: str, name: str, values: TemplateValues, problems: Problems) -> N
         return builder.build(root)
     except yaml.YAMLError as error:
         reader = isinstance(error, yaml.reader.ReaderError)
-        found = bad_character(error, template.masked) if reader else explain(error)
-        _complain(found, template, name, problems)
+        yaml_error = bad_character(error, template.masked) if reader else explain(error)
+        _complain(yaml_error, template, name, problems)
     except RecursionError:
         problems.add(SourcePlace(name), f"is nested deeper than {MAX_DEPTH} levels")
     return None
 
 
-def _complain(found: YamlError, template: Template, name: str, problems: Problems) -> None:
-    what, hint = template.restore(found.what), found.hint
-    problems.add(SourcePlace(name, found.line), what, hint and template.restore(hint))
+def _complain(error: YamlError, template: Template, name: str, problems: Problems) -> None:
+    what, hint = template.restore(error.what), error.hint
+    problems.add(SourcePlace(name, error.line), what, hint and template.restore(hint))
 
 
 def parse_python(recipe: AnyMapping[str, Any], values: TemplateValues, problems: Problems) -> Mapping:
     """Make the tree of a dict recipe, with the variables in its texts filled in."""
     root = from_python(recipe, "recipe", problems)
     assert isinstance(root, Mapping)
-    given = root.entries.get("vars")
-    if given and isinstance(given.node, Mapping):
-        for key, entry in given.node.entries.items():
+    variables = root.entries.get("vars")
+    if variables and isinstance(variables.node, Mapping):
+        for key, entry in variables.node.entries.items():
             _fill(entry.node, values, problems)
             values.variables.setdefault(key, Variable.of(plain_value(entry.node)))
     _fill(root, values, problems)
@@ -99,15 +99,15 @@ def parse_option(text: str, place: SourcePlace) -> Scalar:
     collection: Node | None = None
     value: Any = text
     try:
-        found = yaml.compose(text, yaml.SafeLoader)
+        node = yaml.compose(text, yaml.SafeLoader)
     except (yaml.YAMLError, RecursionError):
-        found = None
-    if isinstance(found, yaml.ScalarNode):
-        if found.style is not None:
-            return Scalar(found.value, found.value, place, plain=False, option=True)
+        node = None
+    if isinstance(node, yaml.ScalarNode):
+        if node.style is not None:
+            return Scalar(node.value, node.value, place, plain=False, option=True)
         value = plain_scalar(text.strip())
-    elif found is not None and text.lstrip()[:1] in ("[", "{"):
-        built = _Builder(Template("", ""), str(place), TemplateValues({}), Problems()).build(found)
+    elif node is not None and text.lstrip()[:1] in ("[", "{"):
+        built = _Builder(Template("", ""), str(place), TemplateValues({}), Problems()).build(node)
         collection = _at(built, place)
     elif not text.strip():
         value = None
@@ -191,12 +191,12 @@ class _Builder:
             self._unknown_tag(node, place)
         text, tag = node.value, node.tag
         if self.template.is_masked(text):
-            whole = node.style is None and self.template.is_whole(text)
+            is_template = node.style is None and self.template.is_whole(text)
             filled = self._fill(node)
             if filled is None:
                 return Scalar("", "", place, plain=False, broken=True)
             text = filled
-            if whole and text[:1] in ("[", "{"):
+            if is_template and text[:1] in ("[", "{"):
                 return parse_option(text, place).collection or Scalar(text, text, place)
             tag = _RESOLVER.resolve(yaml.ScalarNode, text, (True, False)) if node.style is None else tag
         text = self._unpaired(text, place)
@@ -236,13 +236,13 @@ class _Builder:
     def _merge(self, node: yaml.Node) -> dict[str, Entry]:
         built = self.build(node)
         parts = built.items if isinstance(built, Sequence) else [built]
-        found: dict[str, Entry] = {}
+        entries: dict[str, Entry] = {}
         for part in parts:
             if not isinstance(part, Mapping):
                 self.problems.add(part.place, "<< takes a mapping, or a list of them")
                 continue
-            found |= {name: entry for name, entry in part.entries.items() if name not in found}
-        return found
+            entries |= {name: entry for name, entry in part.entries.items() if name not in entries}
+        return entries
 
     def _key(self, node: yaml.Node, place: SourcePlace) -> str | None:
         if isinstance(node, yaml.ScalarNode) and (node.value or node.style):

@@ -125,16 +125,16 @@ def _operator(operator: OperatorLike) -> Schema:
     for name in (*RESOURCE_PARAMS, *RESOURCE_ALIASES):
         plain.setdefault(name, ref(RESOURCE_ALIASES.get(name, name)))
     others = [name for name in (*BASE_PARAMS, *RANGE_PARAMS) if name not in plain]
-    found = _object(plain, _required(operator))
-    found["patternProperties"] = {f"^({_either(others)})$": ref("no_effect"), **_NAMED_VARIABLE}
-    found["type"] = "object" if _required(operator) else ["object", "null"]
+    schema = _object(plain, _required(operator))
+    schema["patternProperties"] = {f"^({_either(others)})$": ref("no_effect"), **_NAMED_VARIABLE}
+    schema["type"] = "object" if _required(operator) else ["object", "null"]
     doc = " ".join(str(getattr(operator, "doc", "")).split())
-    return ({"description": doc} if doc else {}) | found
+    return ({"description": doc} if doc else {}) | schema
 
 
 def _object(properties: dict[str, Schema], required: Iterable[str] = ()) -> Schema:
-    found: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
-    return found | {"patternProperties": _NAMED_VARIABLE} | ({"required": [*required]} if required else {})
+    schema: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    return schema | {"patternProperties": _NAMED_VARIABLE} | ({"required": [*required]} if required else {})
 
 
 def _required(operator: OperatorLike) -> list[str]:

@@ -61,10 +61,10 @@ def value_of(spec: Spec, doc: str = "") -> Schema:
     forms = [*_forms(spec), ref("variable")]
     if spec.nullable or (spec.default is None and not getattr(spec, "required", False)):
         forms.append({"type": "null"})
-    found: Schema = {"description": doc} if doc else {}
+    schema: Schema = {"description": doc} if doc else {}
     if not getattr(spec, "required", False):
-        found["default"] = list(spec.default) if isinstance(spec.default, tuple) else spec.default
-    return found if spec.type == "any" else found | {"anyOf": forms}
+        schema["default"] = list(spec.default) if isinstance(spec.default, tuple) else spec.default
+    return schema if spec.type == "any" else schema | {"anyOf": forms}
 
 
 def _forms(spec: Spec) -> list[Schema]:

@@ -13,14 +13,14 @@ ALL_REMOVED = "every sample is removed"
 
 
 def unreachable_bounds(
-    operator: OperatorLike, params: Mapping[str, Any], given: Container[str]
+    operator: OperatorLike, params: Mapping[str, Any], explicit: Container[str]
 ) -> Iterator[tuple[str, str]]:
     """Bounds of the recipe that are far above the largest value of their statistics (`most` in the header), with a note."""
     for stat, ends in operator.bounds.items():
         most = getattr(operator, "stats", {}).get(stat, {}).get("most")
         for param in ends if most is not None else ():
             value = params.get(param)
-            if param in given and isinstance(value, (int, float)) and 2 * most <= value < UNBOUNDED:
+            if param in explicit and isinstance(value, (int, float)) and 2 * most <= value < UNBOUNDED:
                 effect = _effect(param == ends[0], bool(params.get("reversed_range")))
                 meant = f". Is {param}: {value / 100:g} meant?" if value <= 100 * most else ""
                 yield param, f"{operator.name}: {param} is {value:g}, but {stat} is at most {most:g}: {effect}{meant}"

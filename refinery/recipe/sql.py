@@ -21,18 +21,18 @@ def parse(sql: str) -> exp.Expr:
     from sqlglot.errors import SqlglotError
 
     try:
-        found = sqlglot.parse(sql, dialect="duckdb")
+        statements = sqlglot.parse(sql, dialect="duckdb")
     except SqlglotError as error:
         details = (getattr(error, "errors", None) or [{}])[0]
         reason = str(details.get("description") or error).splitlines()[0].rstrip(".")
         reason = re.sub(r"Required keyword: '\w+' missing for <class '[\w.]*?(\w+)'>", r"\1 lacks an operand", reason)
         at = details.get("highlight")
         raise UnreadableSQL(f"{reason}, at {at!r}" if at else reason, int(details.get("line") or 1)) from None
-    if len(found) > 1:
+    if len(statements) > 1:
         raise ValueError("there is more than one statement, or something after a semicolon")
-    if not found or found[0] is None:
+    if not statements or statements[0] is None:
         raise ValueError("there is nothing but comments" if sql.strip() else "it is empty")
-    return found[0]
+    return statements[0]
 
 
 def tokens_of(sql: str) -> list[tuple[str, str]]:
@@ -87,15 +87,15 @@ def quoted_columns(sql: str) -> str:
     from sqlglot.errors import SqlglotError
 
     try:
-        found = DuckDB().tokenize(sql)
+        all_tokens = DuckDB().tokenize(sql)
     except SqlglotError:
         return sql  # the parser reports the error
     kind = tokens.TokenType
     in_types = {kind.DCOLON, kind.ALIAS, kind.VAR, kind.IDENTIFIER}
     pieces, at = [], 0
-    for i, token in enumerate(found):
-        before = found[i - 1].token_type if i else None
-        after = [other.token_type for other in found[i + 1 : i + 3]]
+    for i, token in enumerate(all_tokens):
+        before = all_tokens[i - 1].token_type if i else None
+        after = [other.token_type for other in all_tokens[i + 1 : i + 3]]
         is_type = (
             token.token_type in DuckDB.Parser.TYPE_TOKENS and token.token_type != kind.VAR and token.text.isidentifier()
         )

@@ -38,14 +38,14 @@ def name_of(item: Node) -> Entry | None:
 
 def called(item: Node) -> Called:
     """The operator of an item, and the name of the step as it is written."""
-    found, entry = operator_of(item), name_of(item)
+    operator, entry = operator_of(item), name_of(item)
     text = entry.node.value if entry is not None and isinstance(entry.node, Scalar) else None
-    return found[0] if found else None, text.strip() if isinstance(text, str) else None
+    return operator[0] if operator else None, text.strip() if isinstance(text, str) else None
 
 
 def read_names(items: AnySequence[Node], problems: Problems) -> dict[int, str]:
     """Read the valid names of the steps, by number. Each is the only one of a step, and no other step's operator."""
-    operators = [found[0] if (found := operator_of(item)) else None for item in items]
+    operators = [operator_item[0] if (operator_item := operator_of(item)) else None for item in items]
     names, places = dict[int, str](), dict[str, tuple[int, SourcePlace]]()
     for number, item in enumerate(items, 1):
         entry = name_of(item)
@@ -115,7 +115,7 @@ def begin_of(path: AnySequence[str], steps: AnySequence[Called]) -> tuple[list[i
     if path[0].isdecimal():
         return [int(path[0][:9])], list(path[1:])
     for length in range(len(path), 0, -1):
-        found = steps_called(".".join(path[:length]), steps)
-        if found:
-            return found, list(path[length:])
+        numbers = steps_called(".".join(path[:length]), steps)
+        if numbers:
+            return numbers, list(path[length:])
     return [], list(path[1:])

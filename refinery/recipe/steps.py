@@ -103,32 +103,32 @@ class _Reader:
 
     def step(self, index: int, item: Node) -> Step | None:
         before = len(self.problems.found)
-        found = operator_of(item)
-        if found is None:
+        operator_item = operator_of(item)
+        if operator_item is None:
             self._not_one(item)
-        name, entry = found or ("", None)
+        name, entry = operator_item or ("", None)
         operator = self._operator(name, entry.place) if entry is not None else None
-        given = self._given(name, entry.node) if entry is not None and operator is not None else None
-        if entry is None or operator is None or given is None:
+        entries = self._given(name, entry.node) if entry is not None and operator is not None else None
+        if entry is None or operator is None or entries is None:
             self._lose(operator, index)
             return None
-        resources = self._resources(operator, given)
-        params = self._params(operator, given, entry.place)
-        whole = not any(isinstance(entry.node, Scalar) and entry.node.broken for entry in given.values())
-        if len(self.problems.found) == before and whole:
-            self._check(operator, params, given, entry.place)
-        if len(self.problems.found) > before or not whole:
+        resources = self._resources(operator, entries)
+        params = self._params(operator, entries, entry.place)
+        is_complete = not any(isinstance(entry.node, Scalar) and entry.node.broken for entry in entries.values())
+        if len(self.problems.found) == before and is_complete:
+            self._check(operator, params, entries, entry.place)
+        if len(self.problems.found) > before or not is_complete:
             self._lose(operator, index)
             return None
-        self._note_name(item, operator, given)
+        self._note_name(item, operator, entries)
         line, file = entry.place.line or 0, entry.place.source if entry.place.line else "recipe"
-        own = frozenset(given) & frozenset(params)
+        own = frozenset(entries) & frozenset(params)
         return Step(index, name, params, own, line, file, self.names.get(index), resources)
 
-    def _note_name(self, item: Node, operator: OperatorLike, given: Given) -> None:
+    def _note_name(self, item: Node, operator: OperatorLike, entries: Given) -> None:
         """Add a note where a name beside the operator may be meant as the operator's parameter of that name."""
         entry = name_of(item)
-        if entry is not None and NAME in operator.params and NAME not in given:
+        if entry is not None and NAME in operator.params and NAME not in entries:
             text = f"{NAME} names the step; the parameter {NAME} of {operator.name} stands below {operator.name}"
             self.notes.append((entry.place, text))
 
@@ -184,11 +184,11 @@ class _Reader:
         self.problems.add(node.place, what, "Write name: value below it.")
         return None
 
-    def _params(self, operator: OperatorLike, given: Given, place: SourcePlace) -> dict[str, Any]:
+    def _params(self, operator: OperatorLike, entries: Given, place: SourcePlace) -> dict[str, Any]:
         ranges = {n: k for n, k in _RANGE_KEYS.items() if operator.kind == "filter" and n not in operator.params}
         specs: dict[str, Any] = {TEXT_KEY: _TEXT_KEY, **ranges, **operator.params}
         params = {name: _default(spec) for name, spec in {**operator.params, **ranges}.items()}
-        for name, entry in given.items():
+        for name, entry in entries.items():
             label = f"{operator.name}.{name}"
             if _is_resource(operator, name):
                 continue
@@ -199,33 +199,33 @@ class _Reader:
             else:
                 self._unknown(operator, name, entry.place, specs)
         for name, spec in operator.params.items():
-            if name not in given:
+            if name not in entries:
                 params[name] = _default_with(spec, params)
         self.assets.fill(operator.name, params, operator.params, place, self.problems)
         for name, param in operator.params.items():
-            if getattr(param, "required", False) and name not in given and params[name] is None:
+            if getattr(param, "required", False) and name not in entries and params[name] is None:
                 self.problems.add(place, f"{operator.name} needs {name}", f"Write {name}: ... below it.")
         return located_params(params, operator.params)
 
-    def _resources(self, operator: OperatorLike, given: Given) -> dict[str, Any]:
+    def _resources(self, operator: OperatorLike, entries: Given) -> dict[str, Any]:
         """Resources that the recipe gives the step, by their newer names."""
-        found: dict[str, Any] = {}
-        for name, entry in given.items():
+        resources: dict[str, Any] = {}
+        for name, entry in entries.items():
             if not _is_resource(operator, name):
                 continue
             label, key = f"{operator.name}.{name}", RESOURCE_ALIASES.get(name, name)
             value = take(entry.node, RESOURCE_PARAMS[key], label, self.problems)
             if wrong := problem_with(key, value):
                 self.problems.add(entry.node.place, f"{label} {wrong}, not {value:g}")
-            if key in found and found[key] != value:
+            if key in resources and resources[key] != value:
                 self.problems.add(
                     entry.place, f"{label} and {key} are one key, with different values", "Leave one out."
                 )
             elif value is not None:
-                found[key] = value
+                resources[key] = value
             if value is not None and (reason := without_effect(operator, key)):
                 self._note_once(operator, name, entry.place, reason)
-        return found
+        return resources
 
     def _note_once(self, operator: OperatorLike, name: str, place: SourcePlace, reason: str) -> None:
         if name not in self.noted:
@@ -242,10 +242,12 @@ class _Reader:
         else:
             self._note_once(operator, name, place, reason)
 
-    def _check(self, operator: OperatorLike, params: dict[str, Any], given: Given, place: SourcePlace) -> None:
+    def _check(self, operator: OperatorLike, params: dict[str, Any], entries: Given, place: SourcePlace) -> None:
         for low, high in dict.fromkeys(map(tuple, operator.bounds.values())):  # statistics may share their bounds
-            self._check_bounds(operator.name, low, high, params, given)
-        self.notes += [(given[param].node.place, text) for param, text in unreachable_bounds(operator, params, given)]
+            self._check_bounds(operator.name, low, high, params, entries)
+        self.notes += [
+            (entries[param].node.place, text) for param, text in unreachable_bounds(operator, params, entries)
+        ]
         for module, extra in getattr(operator, "needs", {}).items():
             if find_spec(module.partition(".")[0]) is None:
                 hint = f"Install it: {install_command(extra)}"
@@ -254,15 +256,15 @@ class _Reader:
         for sentence in operator.check(params):
             self.problems.add(place, f"{operator.name}: {sentence}")
 
-    def _check_bounds(self, name: str, low: str, high: str, params: dict[str, Any], given: Given) -> None:
+    def _check_bounds(self, name: str, low: str, high: str, params: dict[str, Any], entries: Given) -> None:
         """Add a note if no value lies between two bounds: Data-Juicer runs such recipes, so refinery does too."""
         least, most = params.get(low), params.get(high)
         kept = kept_range(params, low, high)
         if not all(isinstance(end.value, (int, float)) for end in kept.ends) or not kept.empty:
             return
-        places = [given[param].node.place for param in (low, high) if param in given]
+        places = [entries[param].node.place for param in (low, high) if param in entries]
         if places:
-            ends = (f"{low} is {least}{_by_default(low, given)}", f"{high} is {most}{_by_default(high, given)}")
+            ends = (f"{low} is {least}{_by_default(low, entries)}", f"{high} is {most}{_by_default(high, entries)}")
             text = f"{name}: {' and '.join(ends)}: no value lies between them, so {_of_no_range(kept)}"
             self.notes.append((max(places, key=order), text))
 
@@ -272,8 +274,8 @@ def _is_resource(operator: OperatorLike, name: str) -> bool:
     return RESOURCE_ALIASES.get(name, name) in RESOURCE_PARAMS and name not in operator.params
 
 
-def _by_default(param: str, given: Given) -> str:
-    return "" if param in given else " by default"
+def _by_default(param: str, entries: Given) -> str:
+    return "" if param in entries else " by default"
 
 
 def _of_no_range(kept: KeptRange) -> str:

@@ -38,9 +38,9 @@ def read_summary(entry: Entry | None, problems: Problems) -> StatSummary:
         else:
             value = take(field.node, key, f"stat_summary.{name}", problems, key.default)
             values[name] = tuple(dict.fromkeys(value)) if isinstance(value, tuple) else value
-    found = StatSummary(**values)
-    _check(found, node, problems)
-    return found
+    summary = StatSummary(**values)
+    _check(summary, node, problems)
+    return summary
 
 
 def _group_by(node: Node, problems: Problems) -> tuple[tuple[str, str], ...]:
@@ -54,7 +54,7 @@ def _group_by(node: Node, problems: Problems) -> tuple[tuple[str, str], ...]:
     else:
         items = node.items if isinstance(node, Sequence) else [node]
         named = [("", item) for item in items]
-    found: dict[str, str] = {}
+    expressions: dict[str, str] = {}
     for name, item in named:
         sql = take(item, _SQL, "stat_summary.group_by", problems, "").strip()
         name = name or " ".join(sql.split())
@@ -63,9 +63,9 @@ def _group_by(node: Node, problems: Problems) -> tuple[tuple[str, str], ...]:
         elif name in GROUPS:
             hint = f"Give it another name: group_by: {{by_{name}: {sql}}}."
             problems.add(item.place, f"stat_summary.group_by has the name {name!r}, which is a group of its own", hint)
-        elif found.setdefault(name, sql) != sql:
+        elif expressions.setdefault(name, sql) != sql:
             problems.add(item.place, f"stat_summary.group_by has the name {name!r} twice")
-    return tuple(found.items())
+    return tuple(expressions.items())
 
 
 def _check(summary: StatSummary, node: Mapping, problems: Problems) -> None:

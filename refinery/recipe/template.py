@@ -107,9 +107,9 @@ class Template:
             mask = self._masks[int(token[1])]
             line = None if place.line is None else mask.string.count("\n", 0, mask.start()) + 1
             where = place if line is None else SourcePlace(self.source, line)
-            found = self._one(mask, style, values, where, problems)
-            broken |= found is None
-            return found or ""
+            value = self._one(mask, style, values, where, problems)
+            broken |= value is None
+            return value or ""
 
         filled = self._token.sub(one, text)
         return None if broken else filled
@@ -133,14 +133,14 @@ class Template:
 def _environment(
     name: str, default: str | None, values: TemplateValues, where: SourcePlace, problems: Problems
 ) -> str | None:
-    found = values.environ.get(name)
+    value = values.environ.get(name)
     if default is not None:
-        return found or default
-    if found is None and values.closed:
+        return value or default
+    if value is None and values.closed:
         problems.add(where, f"--safe: the environment variable {name} is not read", "Write the value itself.")
-    elif found is None:
+    elif value is None:
         problems.add(where, f"the environment variable {name} is not set", f"Set it, or write ${{{name}:-default}}.")
-    return found
+    return value
 
 
 def _expression(source: str, values: TemplateValues, where: SourcePlace, problems: Problems) -> str | None:

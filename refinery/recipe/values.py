@@ -170,10 +170,10 @@ def _bool(node: Node) -> bool:
     scalar = _scalar(node, wanted)
     if isinstance(scalar.value, bool):
         return scalar.value
-    found = _BOOLS.get(scalar.text.strip().lower()) if scalar.text is not None else None
-    if found is None:
+    value = _BOOLS.get(scalar.text.strip().lower()) if scalar.text is not None else None
+    if value is None:
         raise Mismatch(wanted)
-    return found
+    return value
 
 
 def _str(node: Node) -> str:

@@ -65,8 +65,8 @@ class Alarm:
     likely: str = ""
 
     def __str__(self) -> str:
-        said = f"{self.what}: {'; '.join(map(str, self.reasons))}" if self.reasons else self.what
-        return f"{said}. {self.likely}" if self.likely else said
+        text = f"{self.what}: {'; '.join(map(str, self.reasons))}" if self.reasons else self.what
+        return f"{text}. {self.likely}" if self.likely else text
 
     def fields(self) -> dict[str, Any]:
         """Fields of the alarm's log entry, as plain data."""

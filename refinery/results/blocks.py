@@ -47,14 +47,14 @@ def blocks(samples: Sequence[int], size: int) -> list[Block]:
     """Cut all samples to blocks of `size`. samples: of each piece, without those in quarantine. At least one block."""
     ends = np.array([0, *accumulate(samples)], np.int64)[1:]
     total = int(ends[-1]) if len(ends) else 0
-    found = []
+    blocks_in_order = []
     for number, first in enumerate(range(0, max(total, 1), size)):
         after = min(first + size, total)
         start = int(np.searchsorted(ends, first, "right")) if number else 0
         end = int(np.searchsorted(ends, after, "left")) + 1 if after > first else len(samples)
         before = int(ends[start] - samples[start]) if start < len(samples) else 0
-        found.append(Block(number, start, min(end, len(samples)), first - before, after - first))
-    return found
+        blocks_in_order.append(Block(number, start, min(end, len(samples)), first - before, after - first))
+    return blocks_in_order
 
 
 def samples_of(done: Sequence[StageResult]) -> list[int]:

@@ -138,9 +138,9 @@ class Database:
         A temporary table takes twice as long to make, and only its own connection has it. It is made where columns may be
         long, as texts, or all together: DuckDB spills it. most: rows.
         """
-        found = self.con.sql(query)
-        if {kind.id for kind in found.types} <= _SHORT and most * len(found.types) * 8 <= _IN_MEMORY:
-            self._shared[name] = self.with_room(found.to_arrow_table)
+        relation = self.con.sql(query)
+        if {kind.id for kind in relation.types} <= _SHORT and most * len(relation.types) * 8 <= _IN_MEMORY:
+            self._shared[name] = self.with_room(relation.to_arrow_table)
             self.con.register(name, self._shared[name])
         else:
             self.run(f"CREATE OR REPLACE TEMP TABLE {ident(name)} AS {query}")
@@ -268,25 +268,25 @@ def _look_at(db: Database, done: Sequence[StageResult], shards: slice) -> None:
 
 def _pieces(done: Sequence[StageResult]) -> list[slice]:
     """Consecutive shards, in groups of at least MANY samples."""
-    found, start, samples = [], 0, 0
+    slices, start, samples = [], 0, 0
     for shard, result in enumerate(done[0].results):
         samples += result.rows
         if samples >= MANY or shard + 1 == len(done[0].results):
-            found.append(slice(start, shard + 1))
+            slices.append(slice(start, shard + 1))
             start, samples = shard + 1, 0
-    return found
+    return slices
 
 
 def _seconds(done: Sequence[StageResult]) -> dict[int, float]:
     """Seconds of each step: of the workers, and of deduplicators."""
-    found: dict[int, float] = defaultdict(float)
+    seconds: dict[int, float] = defaultdict(float)
     for stage in done:
         for result in stage.results:
             for step, spent in result.seconds.items():
-                found[step] += spent
+                seconds[step] += spent
         if stage.findings is not None:
-            found[stage.findings.step] += stage.findings.seconds
-    return {step: round(spent, 6) for step, spent in found.items()}
+            seconds[stage.findings.step] += stage.findings.seconds
+    return {step: round(spent, 6) for step, spent in seconds.items()}
 
 
 # Count of the row numbers of facts that are greater than the one before: the count of all, if no two are equal.
@@ -392,20 +392,20 @@ def _broken_stages(done: Sequence[StageResult]) -> list[str]:
     for before, after in zip(done, done[1:], strict=False):
         removed = before.findings.count if before.findings else 0
         left = sum(result.kept for result in before.results) - removed
-        given = sum(result.rows for result in after.results)
-        if left != given:
-            problems.append(f"stage {after.planned.stage.number} was given {given} rows where {left} were left")
+        received = sum(result.rows for result in after.results)
+        if left != received:
+            problems.append(f"stage {after.planned.stage.number} was given {received} rows where {left} were left")
     return problems
 
 
 def shard_table(done: Sequence[StageResult]) -> pa.Table:
     """Table of shards: first row in the whole input, first line in its file, number of rows."""
     rows = lines = 0
-    found: list[dict[str, Any]] = []
+    shard_rows: list[dict[str, Any]] = []
     for shard, result in zip(done[0].shards, done[0].results, strict=True):
-        if shard.starts_file or not found or found[-1]["file"] != shard.source.path:
+        if shard.starts_file or not shard_rows or shard_rows[-1]["file"] != shard.source.path:
             lines = 0
-        found.append(
+        shard_rows.append(
             {
                 "shard": shard.index,
                 "file": shard.source.path,
@@ -414,10 +414,10 @@ def shard_table(done: Sequence[StageResult]) -> pa.Table:
                 "first_row": rows,
                 "first_line": lines,
                 "rows": result.rows,
-                "reused": sum(stage.results[len(found)].reused for stage in done),
+                "reused": sum(stage.results[len(shard_rows)].reused for stage in done),
             }
         )
         rows, lines = rows + result.rows, lines + result.lines
     names = ("shard", "file", "start", "end", "first_row", "first_line", "rows", "reused")
-    columns = {name: [item[name] for item in found] for name in names}
+    columns = {name: [item[name] for item in shard_rows] for name in names}
     return pa.table({n: of_texts(v) if n == "file" else ints(np.array(v, np.int64)) for n, v in columns.items()})

@@ -47,10 +47,10 @@ class Delivery:
         if not urls:
             return list(written)
         self._holdings.begin(self.url, urls)
-        found = [item if is_url(item.path) else self._one(item, keep) for item in written]
+        delivered = [item if is_url(item.path) else self._one(item, keep) for item in written]
         self._holdings.note(self.url, urls)
         self._all += urls
-        return found
+        return delivered
 
     def _at(self, item: Written) -> str:
         return f"{self.folder}/{Path(item.path).name}"
@@ -96,8 +96,8 @@ class Delivery:
 def state_of(path: str) -> State:
     """Size of a file, and its time of change (ns) or the object's version. Raises OSError."""
     if not is_url(path):
-        found = os.stat(path)
-        return found.st_size, found.st_mtime_ns
+        stat = os.stat(path)
+        return stat.st_size, stat.st_mtime_ns
     try:
         info = info_of(path)
     except DataError as error:
@@ -115,14 +115,14 @@ def is_as_left(item: dict[str, Any]) -> bool:
 
 def not_as_left(manifest: dict[str, Any]) -> list[str]:
     """A line for each local exported file that has changed since the run."""
-    found = []
+    changed_files = []
     for item in manifest["outputs"]:
         path = item["path"]
         if not is_url(path) and not is_as_left(item):
-            found.append(
+            changed_files.append(
                 f"{path} has changed since this run wrote it: another run or program has replaced or removed the file"
             )
-    return found
+    return changed_files
 
 
 def why_not(export_path: str, folder: bool) -> str | None:

@@ -41,10 +41,10 @@ def log_plan(prepared: Plan) -> None:
         }
         event("fusion", what, **fields)
         _log_batches(prepared, planned)
-    for stage, found in enumerate(prepared.orderings, 1):
-        how = "were moved" if found.moved else "stay where they were"
-        order = ", ".join(map(str, found.steps))
-        event("order", f"stage {stage}: {found.strategy}: filters {how}: {order}", stage=stage, **found.json())
+    for stage, ordering in enumerate(prepared.orderings, 1):
+        how = "were moved" if ordering.moved else "stay where they were"
+        order = ", ".join(map(str, ordering.steps))
+        event("order", f"stage {stage}: {ordering.strategy}: filters {how}: {order}", stage=stage, **ordering.json())
 
 
 def _log_batches(prepared: Plan, planned: CompiledStage) -> None:
@@ -65,14 +65,14 @@ def log_reused(reused: int, of: int) -> None:
 def log_quarantine(db: Database) -> None:
     """Log the most frequent kinds of errors in the quarantine, with the operator and the first such row."""
     for row in db.rows(f"{KINDS} ORDER BY rows DESC, step, reason LIMIT {_MOST}"):
-        found = Reason(*row)
+        reason = Reason(*row)
         fields: dict[str, Any] = {
-            "step": found.step,
-            "operator": found.operator,
-            "error": found.reason,
-            "rows": found.rows,
+            "step": reason.step,
+            "operator": reason.operator,
+            "error": reason.reason,
+            "rows": reason.rows,
         }
-        event("quarantined", f"in quarantine: {found}", logging.WARNING, **fields, first=found.place)
+        event("quarantined", f"in quarantine: {reason}", logging.WARNING, **fields, first=reason.place)
 
 
 def log_traces(db: Database) -> None:

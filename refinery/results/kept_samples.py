@@ -55,8 +55,8 @@ class KeptSamples:
         """The columns."""
         if self.lines:
             return self.columns.schema
-        found = self.shards[0].schema if self.shards else None
-        return found if found is not None else pa.schema([])
+        schema = self.shards[0].schema if self.shards else None
+        return schema if schema is not None else pa.schema([])
 
     def tables(self, shard: Shard, schema: pa.Schema) -> Iterator[pa.Table]:
         """The samples of a piece as tables of one schema. Raises DataError."""
@@ -106,8 +106,8 @@ class KeptSamples:
 
 
 def _protocols(driver: Any) -> tuple[str, ...]:
-    found = driver.protocol
-    return (found,) if isinstance(found, str) else tuple(found)
+    protocol = driver.protocol
+    return (protocol,) if isinstance(protocol, str) else tuple(protocol)
 
 
 def tables_of(shard: Shard, schema: pa.Schema, columns: JsonColumns | None) -> Iterator[pa.Table]:

@@ -124,7 +124,7 @@ def publish(path: Path, text: str, unfinished: Path | None = None) -> None:
 
 def plan(done: Sequence[StageResult]) -> list[dict[str, Any]]:
     """The statements and steps of each stage, for plan.json."""
-    found = []
+    stages = []
     for stage in done:
         planned = stage.planned.stage
         after = [planned.after] if planned.after is not None else []
@@ -133,5 +133,5 @@ def plan(done: Sequence[StageResult]) -> list[dict[str, Any]]:
             for s in (*stage.planned.steps, *after)
         ]
         sql = stage.program.pass_sql
-        found.append({"stage": planned.number, "fingerprint": planned.fingerprint, "steps": steps, "sql": sql})
-    return found
+        stages.append({"stage": planned.number, "fingerprint": planned.fingerprint, "steps": steps, "sql": sql})
+    return stages

@@ -135,8 +135,8 @@ class OwnedFiles:
         """
         linked = any(map(os.path.islink, (os.path.expanduser(export_path), stats_name(export_path))))
         export, now = self._name(export_path), {self._name(path) for path in files}
-        found = {name for name in self._files if any(fnmatch.fnmatchcase(name, self._name(one)) for one in patterns)}
-        for name in sorted((found | set(self._exports.get(export, ()))) - now):
+        earlier = {name for name in self._files if any(fnmatch.fnmatchcase(name, self._name(one)) for one in patterns)}
+        for name in sorted((earlier | set(self._exports.get(export, ()))) - now):
             path = os.path.join(self._root, name)
             if state_of(path) == self._files.pop(name, None):
                 Path(path).unlink(missing_ok=True)

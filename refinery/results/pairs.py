@@ -41,24 +41,24 @@ def record(db: Database, stage: StageResult, rows: Sequence[int], firsts: Sequen
         block = list(rows[start : start + _BLOCK])
         sql = f"SELECT _row, kept FROM duplicates WHERE step = {step.index} AND _row IN {tuple([*block, -1])}"
         kept = dict(db.rows(sql))
-        found = _samples(stage, sorted({*block, *(row for row in kept.values() if row is not None)}), firsts)
-        records = [_record(step, row, kept.get(row), found) for row in block]
+        samples = _samples(stage, sorted({*block, *(row for row in kept.values() if row is not None)}), firsts)
+        records = [_record(step, row, kept.get(row), samples) for row in block]
         db.con.register("_pairs", of_records(records, _SCHEMA))
         db.run("INSERT INTO trace BY NAME SELECT * FROM _pairs")
         db.con.unregister("_pairs")
 
 
-def _record(step: Any, row: int, kept: int | None, found: dict[int, tuple[str, Any]]) -> dict[str, Any]:
-    whole = bool(step.params.get("trace_samples"))
-    other = found.get(kept) if kept is not None else None
-    first = None if other is None else other[whole]
-    content = json.dumps({"dup1": first, "dup2": found[row][whole]}, ensure_ascii=False)
+def _record(step: Any, row: int, kept: int | None, samples: dict[int, tuple[str, Any]]) -> dict[str, Any]:
+    as_samples = bool(step.params.get("trace_samples"))
+    other = samples.get(kept) if kept is not None else None
+    first = None if other is None else other[as_samples]
+    content = json.dumps({"dup1": first, "dup2": samples[row][as_samples]}, ensure_ascii=False)
     return {
         "_row": row,
         "step": step.index,
         "operator": step.name,
         "kind": "deduplicator",
-        "original_text": found[row][0],
+        "original_text": samples[row][0],
         "processed_text": None if other is None else other[0],
         "record": content,
     }

@@ -22,12 +22,12 @@ def folder_of(database: Path) -> str | None:
         return ""
     try:
         with duckdb.connect(file_name(database), read_only=True) as con:
-            found = con.execute("SELECT path FROM table_parts LIMIT 1").fetchall()
+            paths = con.execute("SELECT path FROM table_parts LIMIT 1").fetchall()
     except duckdb.CatalogException:  # a run of an earlier version
         return ""
     except duckdb.Error:
         return None
-    return folder_in(found[0][0]) if found else ""
+    return folder_in(paths[0][0]) if paths else ""
 
 
 def keep_only(store: Store, database: Path | None) -> None:

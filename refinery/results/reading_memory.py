@@ -21,7 +21,7 @@ def limit_memory(con: duckdb.DuckDBPyConnection, recipes: str | None = None, bes
     The share is a quarter; of less than 4 GB, up to three fifths. DuckDB's own limit, four fifths, leaves less than Python and the C library need beside it. recipes: texts
     of the runs' recipes. beside: a file of the run, beside which DuckDB spills if its folder can be written to.
     """
-    recorded = [int(found) for found in _RECORDED.findall(recipes or "")]
+    recorded = [int(limit) for limit in _RECORDED.findall(recipes or "")]
     share = min(share_of_memory(1), max(_MOST, memory() // 4))
     most = max(_LEAST, min([share, *recorded]))
     con.execute("SET memory_limit = ?", [f"{most // 1000}KB"]).fetchall()

@@ -28,10 +28,10 @@ def fill(db: Database, measured: pa.Table, stages: Sequence[CompiledStage]) -> N
 
 def _placed(stages: Sequence[CompiledStage]) -> list[dict[str, Any]]:
     """The phase in which each step runs: the steps of a stage share a statement, a deduplicator runs alone."""
-    found = []
+    placed = []
     for planned in stages:
         number = planned.stage.number
-        found += [{"step": step.index, "stage": number, "phase": SHARDS} for step in planned.stage.steps]
+        placed += [{"step": step.index, "stage": number, "phase": SHARDS} for step in planned.stage.steps]
         if planned.stage.after is not None:
-            found.append({"step": planned.stage.after.index, "stage": number, "phase": COMPARING})
-    return found
+            placed.append({"step": planned.stage.after.index, "stage": number, "phase": COMPARING})
+    return placed

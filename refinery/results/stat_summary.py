@@ -69,18 +69,18 @@ def group_rows(con: duckdb.DuckDBPyConnection, made: GroupRows, stats: int, samp
 
 def _blocks(con: duckdb.DuckDBPyConnection, columns: Sequence[str], samples: int) -> Iterator[pa.Table]:
     """Columns of all samples, in order, in blocks."""
-    found = con.sql(f"SELECT {', '.join(columns)} FROM facts")
+    relation = con.sql(f"SELECT {', '.join(columns)} FROM facts")
     if samples <= BLOCK:
-        yield found.to_arrow_table()
+        yield relation.to_arrow_table()
         return
     waiting: list[pa.RecordBatch] = []
-    for batch in found.to_arrow_reader(_BATCH):
+    for batch in relation.to_arrow_reader(_BATCH):
         waiting.append(batch)
         while sum(map(len, waiting)) >= BLOCK:
-            whole = pa.Table.from_batches(waiting)
-            waiting = whole.slice(BLOCK).to_batches()
-            yield whole.slice(0, BLOCK)
-            del whole
+            rows = pa.Table.from_batches(waiting)
+            waiting = rows.slice(BLOCK).to_batches()
+            yield rows.slice(0, BLOCK)
+            del rows
     if waiting:
         yield pa.Table.from_batches(waiting)
 
@@ -95,16 +95,16 @@ def _add(con: duckdb.DuckDBPyConnection, group: str, made: GroupRows, rows: pa.T
 
 def add_rows(con: duckdb.DuckDBPyConnection, group: str, made: GroupRows, relation: str, several: bool) -> None:
     """Add the rows of a group to the table; rows of several blocks are merged. relation: with the column `stat`."""
-    found = f"SELECT stat, nth, place, {made.key} AS key, {_COLUMNS} FROM {relation}"
+    parts = f"SELECT stat, nth, place, {made.key} AS key, {_COLUMNS} FROM {relation}"
     if several:
-        found = _merged(found)
-    con.execute(f"INSERT INTO stat_summary SELECT {lit(group)}, key, stat, {_COLUMNS} FROM ({found})").fetchall()
+        parts = _merged(parts)
+    con.execute(f"INSERT INTO stat_summary SELECT {lit(group)}, key, stat, {_COLUMNS} FROM ({parts})").fetchall()
 
 
-def _merged(found: str) -> str:
+def _merged(moments: str) -> str:
     """SQL that merges rows of several blocks into one row per statistic and key, in order."""
-    parts = f"(SELECT '' AS \"group\", key, stat, {_COLUMNS} FROM ({found}))"
-    places = f"SELECT stat, key, min(nth) AS nth, min(place) AS place FROM ({found}) GROUP BY ALL"
+    parts = f"(SELECT '' AS \"group\", key, stat, {_COLUMNS} FROM ({moments}))"
+    places = f"SELECT stat, key, min(nth) AS nth, min(place) AS place FROM ({moments}) GROUP BY ALL"
     merged = f"({merge_sql(parts)}) JOIN ({places}) USING (stat, key)"
     return f"SELECT key, stat, {_COLUMNS} FROM {merged} ORDER BY nth, place, key"
 
@@ -129,12 +129,12 @@ def write_statistics(db: Database, summary: StatSummary, holdings: OwnedObjects)
 
 def left_out(db: Database, summary: StatSummary) -> list[str]:
     """A line for each group with more keys than the table holds, or in which no sample has a key."""
-    found = {}
+    counts = {}
     for group in keyed(summary):
         column = ident(key_name(group, summary))
         query = f"SELECT count(DISTINCT {column}), count(*) FILTER (WHERE {column} <> '') FROM facts"
-        [found[group]] = db.rows(query) if _filled(db) else [(0, 0)]
-    return notes_of(db, summary, found)
+        [counts[group]] = db.rows(query) if _filled(db) else [(0, 0)]
+    return notes_of(db, summary, counts)
 
 
 def _filled(db: Database) -> bool:
@@ -145,12 +145,12 @@ def notes_of(db: Database, summary: StatSummary, keys: Mapping[str, tuple[int, i
     """Lines on groups. keys: of each group with keys, their number, and the number of samples that have one."""
     if (summary.grouped or summary.export) and not _filled(db):
         return ["stat_summary: there is nothing to sum up; no step of the recipe computes a statistic"]
-    found = []
+    notes = []
     for group, (count, named) in keys.items():
         if group in summary.top_k_groups and count > summary.top_k:
             kept = f"top_k keeps {summary.top_k:,} of {count:,} keys"
-            found.append(f"stat_summary, group {group}: {kept}, those of the most samples")
+            notes.append(f"stat_summary, group {group}: {kept}, those of the most samples")
         if count and not named:
             cure = f"; url_key is {summary.url_key!r}" if group in ("fqdn", "suffix") else ""
-            found.append(f"stat_summary, group {group}: every sample has the key ''{cure}")
-    return found
+            notes.append(f"stat_summary, group {group}: every sample has the key ''{cure}")
+    return notes

@@ -91,9 +91,9 @@ class SummaryPlan:
         return KeyRows(self.stats, self.keys_of(group).column, chosen)
 
 
-def _table(nth: int, places: np.ndarray, found: kernels.stats.moments.Moments, **more: pa.Array) -> pa.Table:
+def _table(nth: int, places: np.ndarray, moments: kernels.stats.moments.Moments, **more: pa.Array) -> pa.Table:
     """Moments as rows. nth: number of the statistic. places: sort order of the keys."""
-    some, columns = found.n > 0, vars(found)
+    some, columns = moments.n > 0, vars(moments)
     nullable = ("mean", "min", "max", "total")
     values = {name: ints(column, some if name in nullable else None) for name, column in columns.items()}
     return pa.table({"nth": ints(np.full(len(places), nth, np.int64)), "place": ints(places), **values, **more})
@@ -128,8 +128,8 @@ class WholeRows:
     def rows(self, block: pa.Table, these: range) -> Iterator[pa.Table]:
         """Moments of some statistics, in one table."""
         with ThreadPoolExecutor(min(_AT_ONCE, cores())) as pool:  # numpy releases the GIL
-            found = list(pool.map(partial(self._row, block), these))
-        yield pa.concat_tables(found)
+            tables = list(pool.map(partial(self._row, block), these))
+        yield pa.concat_tables(tables)
 
     def _row(self, block: pa.Table, nth: int) -> pa.Table:
         values, valid = _values(block, self.names[nth])
@@ -165,9 +165,9 @@ class KeyRows:
         for nth in these:
             values, valid = _values(block, self.names[nth])
             valid = chosen if valid is None else chosen & valid
-            found = kernels.stats.moments.moments(codes, len(self.chosen), values.astype(np.float64), valid)
-            places = np.flatnonzero(found.seen)
-            yield _table(nth, places, found.at(places), key=self.texts.take(ints(places)))
+            moments_by_key = kernels.stats.moments.moments(codes, len(self.chosen), values.astype(np.float64), valid)
+            places = np.flatnonzero(moments_by_key.seen)
+            yield _table(nth, places, moments_by_key.at(places), key=self.texts.take(ints(places)))
 
 
 class HistogramRows:
@@ -202,11 +202,13 @@ class HistogramRows:
                 if name not in sizes:
                     continue
                 size, known = sizes[name]
-                found = kernels.stats.moments.moments(
+                moments_by_key = kernels.stats.moments.moments(
                     codes, len(keys), size[taken].astype(np.float64), None if known is None else known[taken]
                 )
-                at = np.flatnonzero(found.seen)
-                yield _table(3 * nth + part, keys[at].astype(np.float64), found.at(at), whole=whole.take(ints(at)))
+                at = np.flatnonzero(moments_by_key.seen)
+                yield _table(
+                    3 * nth + part, keys[at].astype(np.float64), moments_by_key.at(at), whole=whole.take(ints(at))
+                )
 
 
 def _by_value(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

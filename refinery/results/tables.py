@@ -95,12 +95,12 @@ def clusters_statements(
     `clusters` is a variable with the file, `clusters_before` is the number of clusters in the files before it. Without files, SQL for an
     empty part.
     """
-    found: dict[int | None, tuple[str, tuple[str, ...]]] = {}
+    statements: dict[int | None, tuple[str, tuple[str, ...]]] = {}
     for barrier in _barriers(stages, findings):
         if barrier["clusters"]:
             own = barrier | {"members": _MEMBERS, "before": "getvariable('clusters_before')"}
-            found[barrier["step"]] = _statement("clusters", barriers=[own]).sql, barrier["clusters"]
-    return found or {None: (_statement("clusters", barriers=[]).sql, ("",))}
+            statements[barrier["step"]] = _statement("clusters", barriers=[own]).sql, barrier["clusters"]
+    return statements or {None: (_statement("clusters", barriers=[]).sql, ("",))}
 
 
 _MEMBERS = "read_parquet(getvariable('clusters'))"
@@ -186,21 +186,21 @@ def quarantine_source(files: Sequence[str]) -> str:
 
 def _joined(chains: Sequence[Mapping[str, Mapping[int, str]]]) -> dict[str, str]:
     """The ledger's columns over the steps of all stages."""
-    found = {}
+    cases_by_name = {}
     for name, kind in LEDGER_COLUMNS.items():
         cases = {step: sql for chain in chains for step, sql in chain[name].items()}
-        found[name] = case_of_step(cases, kind)
-    return found
+        cases_by_name[name] = case_of_step(cases, kind)
+    return cases_by_name
 
 
 def _barriers(stages: Sequence[CompiledStage], findings: Sequence[DedupResult | None]) -> list[dict[str, Any]]:
     """Values of each deduplicator for the SQL templates."""
-    found = []
+    barriers = []
     for planned, known in zip(stages, findings, strict=True):
         step = planned.stage.after
         if step is None or known is None:
             continue
-        found.append(
+        barriers.append(
             {
                 **judged(step),
                 "units": not known.clusters and bool(known.units),
@@ -212,17 +212,17 @@ def _barriers(stages: Sequence[CompiledStage], findings: Sequence[DedupResult | 
                 "index": known.index.names() if known.index else [],
             }
         )
-    return found
+    return barriers
 
 
 def _steps(stages: Sequence[CompiledStage], cells: Mapping[int, StepCells]) -> list[dict[str, Any]]:
-    found = []
+    rows = []
     order = [number for planned in stages for number in planned.stage.numbers()]
     texts = _texts_of(order, {step for planned in stages for step in planned.chain.versions})
     changed = {change.step: change.changed for planned in stages for change in planned.program.changes}
     for step, kind in listed(stages):
         before, after = texts[step.index]
-        found.append(
+        rows.append(
             {
                 "index": step.index,
                 "name": step.name,
@@ -238,16 +238,16 @@ def _steps(stages: Sequence[CompiledStage], cells: Mapping[int, StepCells]) -> l
                 "left": _among(order, step.index, ">"),
             }
         )
-    return found
+    return rows
 
 
 def _texts_of(order: Sequence[int], versions: set[int]) -> dict[int, tuple[int, int]]:
     """Versions of the main text before and after each step."""
-    version, found = 0, {}
+    version, by_step = 0, {}
     for step in order:
         before, version = version, step if step in versions else version
-        found[step] = before, version
-    return found
+        by_step[step] = before, version
+    return by_step
 
 
 def _among(order: Sequence[int], step: int, sign: str) -> str:
@@ -260,19 +260,19 @@ def _among(order: Sequence[int], step: int, sign: str) -> str:
 
 def listed(stages: Sequence[CompiledStage]) -> list[tuple[Any, str]]:
     """All steps in the recipe's order, with their kinds."""
-    found: list[tuple[Any, str]] = []
+    steps: list[tuple[Any, str]] = []
     for planned in stages:
         kinds = {info.index: info.kind for info in planned.program.steps}
-        found += [(step, kinds[step.index]) for step in planned.stage.steps]
+        steps += [(step, kinds[step.index]) for step in planned.stage.steps]
         if planned.stage.after is not None:
-            found.append((planned.stage.after, "deduplicator"))
-    return found
+            steps.append((planned.stage.after, "deduplicator"))
+    return steps
 
 
 def step_cells(prepared: Plan) -> dict[int, StepCells]:
     """Cells of the table `steps` that are known before the run."""
-    operators, found = prepared.library.operators, {}
+    operators, cells = prepared.library.operators, {}
     for step in prepared.recipe.steps:
         parameters = json.dumps(dict(step.params), ensure_ascii=False, default=list)
-        found[step.index] = StepCells(parameters, rows_of_step(prepared.sizes, step, operators[step.name]))
-    return found
+        cells[step.index] = StepCells(parameters, rows_of_step(prepared.sizes, step, operators[step.name]))
+    return cells

@@ -77,17 +77,17 @@ def locks(export: ExportSettings, summary: StatSummary, stats: Sequence[Stat]) -
     A file, all numbered files of an export, and a folder of parts each have an exclusive lock. A file also shares the
     locks of the folders above it, and a file that is named like a numbered file the lock of those numbered files.
     """
-    found: dict[str, bool] = {}
+    names: dict[str, bool] = {}
     for path, kind in _locked_files(export, summary, stats):
         real = os.path.realpath(os.path.expanduser(path))
-        found[_named(real, kind)] = True
+        names[_named(real, kind)] = True
         stem = _NUMBERED.sub("", real)
         if kind != "folder" and stem != real:
-            found.setdefault(f"{stem}-*-of-*", False)
+            names.setdefault(f"{stem}-*-of-*", False)
         shared = [real] if kind.startswith("statistics") else []
         for folder in (*shared, *Path(real).parents):
-            found.setdefault(f"folder:{folder}", False)
-    return found
+            names.setdefault(f"folder:{folder}", False)
+    return names
 
 
 def _named(path: str, kind: str) -> str:

@@ -131,12 +131,12 @@ def by_shard(
     stage: StageResult, chosen: dict[int, list[int]], firsts: Sequence[int]
 ) -> list[dict[int, list[StepInfo]]]:
     """For each shard the chosen rows, by number in the shard, with the steps that they are traced for."""
-    found: list[dict[int, list[StepInfo]]] = [defaultdict(list) for _ in stage.shards]
+    steps_by_row: list[dict[int, list[StepInfo]]] = [defaultdict(list) for _ in stage.shards]
     for step in stage.program.steps:
         for row in chosen.get(step.index, ()):
             shard = bisect_right(firsts, row) - 1
-            found[shard][row - firsts[shard]].append(step)
-    return found
+            steps_by_row[shard][row - firsts[shard]].append(step)
+    return steps_by_row
 
 
 def _job(stage: StageResult, group: Sequence[_Wanted], keys: Sequence[str], path: Path) -> Any:
@@ -158,15 +158,15 @@ def _job(stage: StageResult, group: Sequence[_Wanted], keys: Sequence[str], path
 
 def _trace(program: Program, row: ReplayedRow, step: StepInfo, first: int, keys: Sequence[str]) -> dict[str, Any]:
     change = next((change for change in program.changes if change.step == step.index), None)
-    given = sample_at(program, row, step.index)
+    sample = sample_at(program, row, step.index)
     original = row.values[versions_before(program, step.index)[step.field]]
     if change:
         processed = row.values[change.after]
-        content = {key: field(given, key) for key in keys}
+        content = {key: field(sample, key) for key in keys}
         content |= {"original_text": original, "processed_text": processed}
     else:
         processed = None
-        content = given | {"__dj__stats__": stats_until(program, row.values, step.index)}
+        content = sample | {"__dj__stats__": stats_until(program, row.values, step.index)}
     return {
         "_row": row.row + first,
         "step": step.index,

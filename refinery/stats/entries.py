@@ -38,10 +38,10 @@ class Buffers:
 
     def take(self, name: str, shape: tuple[int, ...], kind: type) -> np.ndarray:
         """An array of this shape with any content; reuses the memory of this name if it is large enough."""
-        found = self._found.get(name)
-        if found is None or len(found) < shape[0]:
-            found = self._found[name] = np.empty((shape[0] + shape[0] // 4, *shape[1:]), kind)
-        return found[: shape[0]]
+        buffer = self._found.get(name)
+        if buffer is None or len(buffer) < shape[0]:
+            buffer = self._found[name] = np.empty((shape[0] + shape[0] // 4, *shape[1:]), kind)
+        return buffer[: shape[0]]
 
 
 @dataclass(frozen=True)
@@ -124,10 +124,10 @@ def _damage(content: bytes, at: int) -> str:
     if not content:
         return "the file is empty; it may have been cut off while it was written"
     try:
-        found = json.loads(content.decode(errors="replace"))
+        content_object = json.loads(content.decode(errors="replace"))
     except ValueError as error:
         return f"damaged JSON: {error}"
-    if not isinstance(found, dict):
+    if not isinstance(content_object, dict):
         return "holds no JSON object of entries"
     near = content[max(0, at - 30) : at + 30].decode(errors="replace")
     return f"byte {at}: not an entry of a statistics file, near {near!r}"
@@ -183,8 +183,8 @@ class KeySums:
 
     def _name_units(self, rows: EntryRows) -> None:
         """Replace units other than `doc` and `task` by numbers."""
-        given = rows.facts[: rows.count, kernels.GIVEN]
-        for row in np.flatnonzero(given & kernels.OTHER):
+        flags = rows.facts[: rows.count, kernels.GIVEN]
+        for row in np.flatnonzero(flags & kernels.OTHER):
             start = int(rows.facts[row, kernels.UNIT])
             unit = json.JSONDecoder().raw_decode(rows.data[start : start + 1000].tobytes().decode(errors="replace"))[0]
             rows.facts[row, kernels.UNIT] = self._units.setdefault(unit, len(self._units))

@@ -60,10 +60,10 @@ def open_folder(location: Location) -> StatsFolder:
         return _of_driver(fs, place)
     options: dict[str, Any] = {}
     if isinstance(location, tuple):
-        location, given = location
-        if hasattr(given, "cat_file"):
-            return _of_driver(given, os.fspath(location))
-        options = dict(given or {})
+        location, options_or_driver = location
+        if hasattr(options_or_driver, "cat_file"):
+            return _of_driver(options_or_driver, os.fspath(location))
+        options = dict(options_or_driver or {})
     if not isinstance(location, str | os.PathLike):
         raise DataError(f"{location!r} is no folder: give a path, a URL, a pair of URL and options, or a DirFileSystem")
     path = os.fspath(location)
@@ -103,14 +103,14 @@ class LocalFolder:
                 "is a file; name the folder that its group's is in" if self.root.exists() else "there is no such folder"
             )
             raise DataError(f"{self.root}: {what}")
-        found = [base for base, folders, files in os.walk(self.root) if files and not folders]
-        return sorted(Path(os.path.relpath(base, self.root)).as_posix() for base in found)
+        folders_of_files = [base for base, folders, files in os.walk(self.root) if files and not folders]
+        return sorted(Path(os.path.relpath(base, self.root)).as_posix() for base in folders_of_files)
 
     def partials(self, leaf: str) -> list[StatsFile]:
         """The files of a leaf whose names are five digits and `.json`, by name."""
         with os.scandir(self.root / leaf) as entries:
-            found = [self._file(leaf, entry) for entry in entries if PARTIAL.fullmatch(entry.name) and entry.is_file()]
-        return sorted(found)
+            files = [self._file(leaf, entry) for entry in entries if PARTIAL.fullmatch(entry.name) and entry.is_file()]
+        return sorted(files)
 
     @staticmethod
     def _file(leaf: str, entry: os.DirEntry[str]) -> StatsFile:
@@ -138,8 +138,8 @@ class LocalFolder:
 
     def holding(self, name: str) -> list[str]:
         """Folders that hold a file of this name; empty when the root is missing."""
-        found = [base for base, _, files in os.walk(self.root) if name in files]
-        return sorted(Path(os.path.relpath(base, self.root)).as_posix() for base in found)
+        folders_with_name = [base for base, _, files in os.walk(self.root) if name in files]
+        return sorted(Path(os.path.relpath(base, self.root)).as_posix() for base in folders_with_name)
 
     def write(self, path: str, pieces: Iterable[bytes], durable: bool) -> None:
         """Write a file whole or not at all; durable: the file outlives a power cut. Raises OutputError."""

@@ -55,20 +55,20 @@ class Merged:
 
     def notes(self) -> list[str]:
         """Sentences about losses in the input; empty without a loss."""
-        found = []
+        notes = []
         if self.unknown:
-            found.append(
+            notes.append(
                 f"{self.unknown:,} of the entries read lack the number of their values (datatrove writes a total of "
                 "zero as the number 0): each counts as one value, so n is too low and means and variances are off"
             )
         if self.not_finite:
-            found.append(
+            notes.append(
                 f"{self.not_finite:,} values are in entries with a NaN or an infinity: they are counted as `nans` or "
                 "`infinities` and are in no mean"
             )
         for group in self.no_such_groups:
-            found.append(f"no group is called {group!r}, so nothing is cut for it{did_you_mean(group, self.groups)}")
-        return found
+            notes.append(f"no group is called {group!r}, so nothing is cut for it{did_you_mean(group, self.groups)}")
+        return notes
 
 
 class StatsMerger:
@@ -168,9 +168,9 @@ class _Merge:
                 keys, files = KeySums(), []
         self._write()
         if self.damaged:
-            said = [line for lines in self.damaged.values() for line in lines]
+            damage = [line for lines in self.damaged.values() for line in lines]
             left = f"the folders of these files were not merged; folders merged: {self.merged.folders:,}"
-            raise DataError("\n".join([*said, left]))
+            raise DataError("\n".join([*damage, left]))
         return self.merged
 
     def _chunks(self, leaves: list[str]) -> Iterator[_Chunk]:

@@ -89,16 +89,16 @@ class MetricStats:
 
     def to_dict(self) -> dict[str, Any]:
         """The entry of a statistics file. It always has n; a spread and bounds where values differ."""
-        found: dict[str, Any] = {"total": self.total, "n": self.n, "mean": self.mean}
+        entry: dict[str, Any] = {"total": self.total, "n": self.n, "mean": self.mean}
         if self.n == 0 or not (self.mean == self.min == self.max and self.m2 == 0):
             low, high = (self.min, self.max) if self.n else (_LARGEST, -_LARGEST)
-            found |= {"variance": self.variance, "std_dev": self.standard_deviation, "min": low, "max": high}
+            entry |= {"variance": self.variance, "std_dev": self.standard_deviation, "min": low, "max": high}
         if self.unit != "doc":
-            found["unit"] = self.unit
-        found |= {name: count for name in ("nans", "infinities") if (count := getattr(self, name))}
+            entry["unit"] = self.unit
+        entry |= {name: count for name in ("nans", "infinities") if (count := getattr(self, name))}
         if abs(self.mean_low) > _NOTHING * self.standard_deviation:
-            found["mean_low"] = self.mean_low
-        return found
+            entry["mean_low"] = self.mean_low
+        return entry
 
     @classmethod
     def from_dict(cls, data: Any) -> MetricStats:
@@ -120,12 +120,12 @@ class MetricStats:
         if not math.isfinite(mean):
             bad = int(math.isnan(mean))
             return cls(unit=unit, nans=nans + n * bad, infinities=infinities + n * (1 - bad))
-        found = cls(data["total"], n, mean, unit=unit, nans=nans, infinities=infinities)
-        found.mean_low = data.get("mean_low", 0.0)
-        found.m2 = data.get("variance", 0.0) * max(n - 1, 0)
+        summary = cls(data["total"], n, mean, unit=unit, nans=nans, infinities=infinities)
+        summary.mean_low = data.get("mean_low", 0.0)
+        summary.m2 = data.get("variance", 0.0) * max(n - 1, 0)
         if n:
-            found.min, found.max = data.get("min", mean), data.get("max", mean)
-        return found
+            summary.min, summary.max = data.get("min", mean), data.get("max", mean)
+        return summary
 
 
 def _rounded(value: Fraction) -> float:

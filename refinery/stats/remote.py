@@ -39,22 +39,22 @@ class RemoteFolder:
             walked = self._walked()
         if not any(folders or files for _, folders, files in walked):
             raise DataError(f"{self.url}: there is no such folder")
-        found = [base for base, folders, files in walked if files and not folders]
-        return sorted(base[len(self.root) :].strip("/") or "." for base in found)
+        leaves = [base for base, folders, files in walked if files and not folders]
+        return sorted(base[len(self.root) :].strip("/") or "." for base in leaves)
 
     def partials(self, leaf: str) -> list[StatsFile]:
         """The files of a leaf whose names are five digits and `.json`, by name."""
-        found = []
+        partials = []
         for entry in children_of(self.fs, self._at(leaf)) or []:  # a folder goes with its last file
             name = entry["name"].rpartition("/")[2]
             if entry["type"] == "file" and PARTIAL.fullmatch(name):
-                found.append(StatsFile(f"{leaf}/{name}", int(entry.get("size") or 0), version_field(entry)))
-        return sorted(found)
+                partials.append(StatsFile(f"{leaf}/{name}", int(entry.get("size") or 0), version_field(entry)))
+        return sorted(partials)
 
     def load(self, files: Sequence[StatsFile], buffers: Buffers) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The bytes of files, fetched concurrently where the driver can. Raises DataError for an unreadable file."""
-        found = self.fs.cat([self._at(file.path) for file in files], on_error="return")
-        contents = [found] if isinstance(found, bytes) else list(found.values())
+        objects = self.fs.cat([self._at(file.path) for file in files], on_error="return")
+        contents = [objects] if isinstance(objects, bytes) else list(objects.values())
         for at, (file, content) in enumerate(zip(files, contents, strict=True)):
             if isinstance(content, BaseException):
                 contents[at] = self._once_more(file.path, content)
@@ -76,10 +76,10 @@ class RemoteFolder:
     def holding(self, name: str) -> list[str]:
         """Folders that hold a file of this name; empty when the root is missing or may not be listed. Raises DataError."""
         self.fs.invalidate_cache()
-        found: list[str] = []
+        folders_with_name: list[str] = []
         with driver_errors(self.url, of_statistics("listed", DataError)), suppress(PermissionError):
-            found = [base for base, _, files in self._walked() if name in files]
-        return sorted(base[len(self.root) :].strip("/") or "." for base in found)
+            folders_with_name = [base for base, _, files in self._walked() if name in files]
+        return sorted(base[len(self.root) :].strip("/") or "." for base in folders_with_name)
 
     def write(self, path: str, pieces: Iterable[bytes], durable: bool) -> None:
         """Put a file, which is durable at once. Raises OutputError."""
@@ -101,7 +101,7 @@ class RemoteFolder:
 
     def _walked(self) -> list[tuple[str, list[str], list[str]]]:
         """Folders, with the names of the folders and files in each. By single listings: `walk` of fsspec omits folders that it cannot list."""
-        found, waiting = [], [self.root]
+        walked, waiting = [], [self.root]
         while waiting:
             base = waiting.pop()
             folders, files = list[str](), list[str]()
@@ -109,6 +109,6 @@ class RemoteFolder:
                 path = str(entry["name"]).rstrip("/")
                 if path != base:  # an empty object may stand for the folder
                     (folders if entry["type"] == "directory" else files).append(path)
-            found.append((base, folders, [path.rpartition("/")[2] for path in files]))
+            walked.append((base, folders, [path.rpartition("/")[2] for path in files]))
             waiting += folders
-        return found
+        return walked

@@ -80,8 +80,8 @@ def _merged(step: Any) -> list[str]:
     from refinery.stats.topk import TopKConfig
 
     params = step.params
-    given = {name: params[name] for name in ("top_k_groups", "top_k")} | (params["top_k_config"] or {})
-    config = TopKConfig(list(given["top_k_groups"]), given["top_k"])
+    options = {name: params[name] for name in ("top_k_groups", "top_k")} | (params["top_k_config"] or {})
+    config = TopKConfig(list(options["top_k_groups"]), options["top_k"])
     merger = StatsMerger(params["input_folder"], params["output_folder"], params["remove_input"], config)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", StatsWarning)

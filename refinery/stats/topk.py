@@ -29,17 +29,17 @@ class TopKConfig:
 DEFAULT_TOP_K_CONFIG = TopKConfig()
 
 
-def top_k_of(given: Any) -> Any:
+def top_k_of(config: Any) -> Any:
     """The configuration of a mapping of its fields; any other object with these fields is returned as it is.
 
     Raises ValueError for an object that is neither, or a mapping with other fields.
     """
     names = [field.name for field in fields(TopKConfig)]
-    if isinstance(given, Mapping):
-        unknown = [str(name) for name in given if name not in names]
+    if isinstance(config, Mapping):
+        unknown = [str(name) for name in config if name not in names]
         if unknown:
             raise ValueError(f"top_k_config has no {', '.join(map(repr, unknown))}; its fields are {', '.join(names)}")
-        return TopKConfig(**given)
-    if not all(hasattr(given, name) for name in names):
-        raise ValueError(f"top_k_config is {given!r}; give a TopKConfig, or a mapping with {' and '.join(names)}")
-    return given
+        return TopKConfig(**config)
+    if not all(hasattr(config, name) for name in names):
+        raise ValueError(f"top_k_config is {config!r}; give a TopKConfig, or a mapping with {' and '.join(names)}")
+    return config

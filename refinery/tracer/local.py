@@ -81,10 +81,10 @@ class Tracer:
         Raises OutputError, and removes nothing, when one of the files was not written by a run or a tracer.
         """
         own = list(map(self._path, self._wanted.operators))
-        found = [path for path in self._run.traces() if not own or path in own]
-        for path in found:
+        files = [path for path in self._run.traces() if not own or path in own]
+        for path in files:
             require_own(self._run, path)
-        for path in found:
+        for path in files:
             path.unlink(missing_ok=True)
         self._seen.clear()
 
@@ -143,8 +143,8 @@ def _after_last_line(file: BinaryIO) -> int:
     while end:
         start = max(0, end - _BLOCK)
         file.seek(start)
-        found = file.read(end - start).rfind(b"\n")
-        if found >= 0:
-            return start + found + 1
+        line_end = file.read(end - start).rfind(b"\n")
+        if line_end >= 0:
+            return start + line_end + 1
         end = start
     return 0

@@ -93,9 +93,11 @@ def _descriptions(db: Database, order: list[str]) -> list[StatisticDescription]:
         "coalesce(sum(s.n) FILTER (WHERE s.bucket IS NULL), 0), any_value(m.mean), any_value(m.m2), min(s.low), max(s.high) "
         'FROM sketches AS s LEFT JOIN stat_summary AS m USING ("group", key, stat) GROUP BY ALL'
     )
-    found = [_description(row, quantiles[row[:3]]) for row in db.rows(query)]
+    descriptions = [_description(row, quantiles[row[:3]]) for row in db.rows(query)]
     first = {"summary": -1}
-    return sorted(found, key=lambda d: (order.index(d.stat), first.get(d.group, 0), d.group, -d.n - d.missing, d.key))
+    return sorted(
+        descriptions, key=lambda d: (order.index(d.stat), first.get(d.group, 0), d.group, -d.n - d.missing, d.key)
+    )
 
 
 def _description(row: tuple[Any, ...], quantiles: Mapping[float, float]) -> StatisticDescription:

@@ -48,8 +48,8 @@ def _columns(count: int) -> list[str]:
 
 def _centers(db: Database, count: int) -> np.ndarray:
     """Value to subtract from each column: its mean, or its only value."""
-    found = [f"CASE WHEN min({c}) < max({c}) THEN avg({c}) ELSE min({c}) END" for c in _columns(count)]
-    [row] = db.rows(f"SELECT {', '.join(found)} FROM _ranks")
+    centers = [f"CASE WHEN min({c}) < max({c}) THEN avg({c}) ELSE min({c}) END" for c in _columns(count)]
+    [row] = db.rows(f"SELECT {', '.join(centers)} FROM _ranks")
     return np.array([0.0 if value is None else value for value in row])
 
 
@@ -84,8 +84,8 @@ class _Products:
         with np.errstate(invalid="ignore", divide="ignore"):
             spread = self.squares - self.sums**2 / self.n
             spread[~(spread > _NOTHING * self.squares)] = np.nan
-            found = (self.products - self.sums * self.sums.T / self.n) / np.sqrt(spread * spread.T)
-        return np.clip(found, -1.0, 1.0)
+            matrix = (self.products - self.sums * self.sums.T / self.n) / np.sqrt(spread * spread.T)
+        return np.clip(matrix, -1.0, 1.0)
 
 
 def _table(names: Sequence[str], n: np.ndarray, pearson: np.ndarray, spearman: np.ndarray) -> pa.Table:

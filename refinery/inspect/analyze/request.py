@@ -72,8 +72,8 @@ def from_command_line(
 
 def _measuring(recipe: Recipe, folder: str) -> Recipe:
     """The recipe for the analysis: no sample is removed or written."""
-    given = recipe.stat_summary  # moments are always computed, for all statistics
-    summary = replace(given, groups=tuple(dict.fromkeys(("summary", *given.groups))), stats=())
+    own = recipe.stat_summary  # moments are always computed, for all statistics
+    summary = replace(own, groups=tuple(dict.fromkeys(("summary", *own.groups))), stats=())
     quiet = replace(recipe, export_type=NOTHING, keep_stats_in_res_ds=False)
     return replace(quiet, measure_only=True, work_dir=absolute(folder), stat_summary=summary)
 
@@ -125,7 +125,7 @@ def operators_of(names: Iterable[str], library: Library) -> list[str]:
 
     Raises RecipeError with every name that is neither.
     """
-    found: list[str] = []
+    operators: list[str] = []
     problems: list[Problem] = []
     measuring = {name: op for name, op in library.operators.items() if op.kind in _WITH_STATS and not op.alias_of}
     stats: dict[str, str] = {}
@@ -134,14 +134,14 @@ def operators_of(names: Iterable[str], library: Library) -> list[str]:
             stats.setdefault(stat, name)
     for name in dict.fromkeys(names):
         if name in measuring and measuring[name].stats:
-            found.append(name)
+            operators.append(name)
         elif name in stats:
-            found.append(stats[name])
+            operators.append(stats[name])
         else:
             problems.append(_unknown(name, library, [*measuring, *stats]))
     if problems:
         raise RecipeError(problems)
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(operators))
 
 
 def _unknown(name: str, library: Library, known: Iterable[str]) -> Problem:

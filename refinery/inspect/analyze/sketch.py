@@ -44,5 +44,5 @@ def quantiles(relation: str, percents: Sequence[int] = PERCENTS) -> str:
     return _written("quantiles", relation=relation, percents=list(percents))
 
 
-def _written(name: str, **given: object) -> str:
-    return template(read_sql(f"analysis/{name}.sql")).render(given)
+def _written(name: str, **values: object) -> str:
+    return template(read_sql(f"analysis/{name}.sql")).render(values)

@@ -47,8 +47,8 @@ def fill(db: Database, prepared: Plan, stats: Sequence[Stat]) -> None:
         for method, low, high in _ranges(db, stat.column):
             bounds.append(_rounded(SuggestedRange(stat, method, low, high), prepared.library.operators[step.name]))
     versions = [number for planned in prepared.stages for number in planned.chain.versions]
-    given = [_as_sql(bound, steps[bound.stat.step].name, versions) for bound in bounds]
-    query = template(read_sql("analysis/suggestions.sql")).render(bounds=given, relation="facts")
+    conditions = [_as_sql(bound, steps[bound.stat.step].name, versions) for bound in bounds]
+    query = template(read_sql("analysis/suggestions.sql")).render(bounds=conditions, relation="facts")
     db.run(f"CREATE OR REPLACE TABLE suggestions AS {query}")
 
 
@@ -57,12 +57,12 @@ def _ranges(db: Database, column: str) -> list[tuple[str, float, float]]:
     where = f"\"group\" = 'summary' AND stat = {lit(column)}"
     ends = db.rows(f"SELECT value FROM quantiles WHERE {where} AND quantile IN (0.01, 0.99) ORDER BY quantile")
     moments = db.rows(f"SELECT n, mean, m2, min, max FROM stat_summary WHERE {where} AND n > 0 AND min < max")
-    found = [("quantile", ends[0][0], ends[1][0])] if len(ends) == 2 and moments else []
+    ranges = [("quantile", ends[0][0], ends[1][0])] if len(ends) == 2 and moments else []
     for n, mean, m2, least, most in moments:
         spread = 3 * math.sqrt(m2 / (n - 1)) if n > 1 else 0.0
         if math.isfinite(mean) and math.isfinite(spread):
-            found.append(("3-sigma", max(mean - spread, least), min(mean + spread, most)))
-    return found
+            ranges.append(("3-sigma", max(mean - spread, least), min(mean + spread, most)))
+    return ranges
 
 
 def _rounded(bound: SuggestedRange, operator: Operator) -> SuggestedRange:

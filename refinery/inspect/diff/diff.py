@@ -170,14 +170,14 @@ def _common(a: FinishedRun, b: FinishedRun, steps: Sequence[StepChange]) -> list
     stats_a, stats_b = ([stat for chain in stored.compiled() for stat in chain.stats] for stored in (a, b))
     known_b = {(stat.name, stat.step): stat for stat in stats_b}
     by_name_b = {stat.column: stat for stat in stats_b}
-    found = []
+    columns = []
     for stat in stats_a:
         other = known_b.get((stat.name, step_b.get(stat.step) or 0)) or _same_name(stat, by_name_b, step_b)
         if other is None or not {stat.type.upper(), other.type.upper()} <= NUMBERS:
             continue
         label = stat.column if stat.column == other.column else f"{stat.column} / {other.column}"
-        found.append((lit(label), ident(stat.column), ident(other.column)))
-    return found
+        columns.append((lit(label), ident(stat.column), ident(other.column)))
+    return columns
 
 
 def _same_name(stat: Any, by_name: Mapping[str, Any], step_b: Mapping[int, int]) -> Any:
@@ -194,15 +194,15 @@ def _fates(con: duckdb.DuckDBPyConnection, steps: Sequence[StepChange], limit: i
 def _names(steps: Sequence[StepChange]) -> list[tuple[str, int, str]]:
     """SQL for (run, step, name): aligned steps share one name; one that stands twice has its step numbers in it."""
     times = Counter(change.label for change in steps)
-    found = []
+    names = []
     for change in steps:
         numbers = [str(step) for step in (change.step_a, change.step_b) if step is not None]
         place = "/".join(dict.fromkeys(numbers))
         name = change.label if times[change.label] == 1 else f"{change.label} (step {place})"
         for run, step in (("a", change.step_a), ("b", change.step_b)):
             if step is not None:
-                found.append((lit(run), step, lit(name)))
-    return found
+                names.append((lit(run), step, lit(name)))
+    return names
 
 
 def _changed(
@@ -212,8 +212,8 @@ def _changed(
     return [StatisticChange(stat, both, n, mean, most, tuple(first)) for stat, both, n, mean, most, first in rows]
 
 
-def _rendered(con: duckdb.DuckDBPyConnection, name: str, **given: Any) -> list[tuple[Any, ...]]:
-    return _rows(con, template(read_sql(f"analysis/{name}.sql")).render(given))
+def _rendered(con: duckdb.DuckDBPyConnection, name: str, **values: Any) -> list[tuple[Any, ...]]:
+    return _rows(con, template(read_sql(f"analysis/{name}.sql")).render(values))
 
 
 def _rows(con: duckdb.DuckDBPyConnection, query: str) -> list[tuple[Any, ...]]:

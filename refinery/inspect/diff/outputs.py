@@ -120,15 +120,15 @@ def _register(con: duckdb.DuckDBPyConnection, place: int, batch: pa.Table) -> No
 
 def _at(con: duckdb.DuckDBPyConnection, stored: FinishedRun, places: Sequence[int]) -> dict[int, str | None]:
     """The texts at the given positions in the exports of a run."""
-    found: dict[int, str | None] = {}
+    texts: dict[int, str | None] = {}
     for place, batch, sql in _batches(stored) if places else ():
         if any(place <= wanted < place + batch.num_rows for wanted in places):
             _register(con, place, batch)
-            found |= dict(
+            texts |= dict(
                 con.execute(f"SELECT _place, {sql} FROM batch WHERE _place IN {lit(list(places))}").fetchall()
             )
             con.unregister("batch")
-    return found
+    return texts
 
 
 # Without exports

@@ -74,15 +74,15 @@ def steps_of(rows: Sequence[tuple[Any, ...]]) -> list[StepRow]:
 
 def compare_steps(a: Sequence[StepRow], b: Sequence[StepRow]) -> list[StepChange]:
     """Align the steps of both recipes by operator, in the order of the first, with added steps in their places."""
-    found: list[StepChange] = []
+    changes: list[StepChange] = []
     matcher = SequenceMatcher(None, [s.operator for s in a], [s.operator for s in b], autojunk=False)
     for tag, a0, a1, b0, b1 in matcher.get_opcodes():
         if tag == "equal":
-            found += [_both(one, other, "changed") for one, other in zip(a[a0:a1], b[b0:b1], strict=True)]
+            changes += [_both(one, other, "changed") for one, other in zip(a[a0:a1], b[b0:b1], strict=True)]
             continue
-        found += [StepChange("removed", one.operator, one.step, None, name_a=one.name) for one in a[a0:a1]]
-        found += [StepChange("added", other.operator, None, other.step, name_b=other.name) for other in b[b0:b1]]
-    return _moved(found, {s.step: s for s in a}, {s.step: s for s in b})
+        changes += [StepChange("removed", one.operator, one.step, None, name_a=one.name) for one in a[a0:a1]]
+        changes += [StepChange("added", other.operator, None, other.step, name_b=other.name) for other in b[b0:b1]]
+    return _moved(changes, {s.step: s for s in a}, {s.step: s for s in b})
 
 
 def _both(one: StepRow, other: StepRow, change: str) -> StepChange:
@@ -96,25 +96,25 @@ def _both(one: StepRow, other: StepRow, change: str) -> StepChange:
     return StepChange(kind, one.operator, one.step, other.step, differing, one.name, other.name)
 
 
-def _moved(found: list[StepChange], a: Mapping[int, StepRow], b: Mapping[int, StepRow]) -> list[StepChange]:
+def _moved(changes: list[StepChange], a: Mapping[int, StepRow], b: Mapping[int, StepRow]) -> list[StepChange]:
     """Turn a removal and an addition of the same operator into one move, reported at the place of the addition."""
-    gone = [change for change in found if change.change == "removed"]
-    for place, change in enumerate(found):
+    gone = [change for change in changes if change.change == "removed"]
+    for place, change in enumerate(changes):
         if change.change != "added":
             continue
         before = next((other for other in gone if other.operator == change.operator), None)
         if before is not None and before.step_a is not None and change.step_b is not None:
             gone.remove(before)
-            found[place] = _both(a[before.step_a], b[change.step_b], "moved")
-    taken = {change.step_a for change in found if change.change == "moved"}
-    return [change for change in found if not (change.change == "removed" and change.step_a in taken)]
+            changes[place] = _both(a[before.step_a], b[change.step_b], "moved")
+    taken = {change.step_a for change in changes if change.change == "moved"}
+    return [change for change in changes if not (change.change == "removed" and change.step_a in taken)]
 
 
 def compare_keys(a: str, b: str) -> list[KeyChange]:
     """Keys of two effective recipes that differ, without steps, inputs and output paths."""
     one, other = (yaml.safe_load(text) or {} for text in (a, b))
     names = [name for name in KEYS if name not in _ELSEWHERE and (name in one or name in other)]
-    values = [(name, *(given.get(name, KEYS[name].default) for given in (one, other))) for name in names]
+    values = [(name, *(recipe.get(name, KEYS[name].default) for recipe in (one, other))) for name in names]
     return [KeyChange(name, before, after) for name, before, after in values if before != after]
 
 

@@ -93,13 +93,13 @@ def certain(con: duckdb.DuckDBPyConnection, change: RecipeChange) -> RecipeChang
 
 def _definitions(stages: Sequence[StoredChain | CompiledStage]) -> dict[str, tuple[str, int]]:
     """The expression of every column, and the first step that needs it."""
-    found: dict[str, tuple[str, int]] = {}
+    definitions: dict[str, tuple[str, int]] = {}
     for planned in stages:
         alive = planned.chain.columns_of("alive")
         for definition in planned.chain.layers.definitions():
             sql = replaced(definition.expression, alive, exp.column(_ALIVE)).sql("duckdb")
-            found[definition.name] = sql, definition.step
-    return found
+            definitions[definition.name] = sql, definition.step
+    return definitions
 
 
 def _barriers(before: Sequence[StoredChain], after: Sequence[CompiledStage]) -> set[int]:

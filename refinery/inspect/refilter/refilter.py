@@ -122,8 +122,8 @@ def changed_recipe(
         name = "kept.jsonl" if is_stdout(old.export_path) else os.path.basename(old.export_path)
         export = os.path.join(folder, name)
     values["export_path"] = export
-    given = {change.path[:2] for change in changes} & {("stat_summary",), ("stat_summary", "export")}
-    if old.stat_summary.export and not given:
+    summary_changes = {change.path[:2] for change in changes} & {("stat_summary",), ("stat_summary", "export")}
+    if old.stat_summary.export and not summary_changes:
         values["stat_summary.export"] = os.path.join(folder, STATISTICS)
     recipe, _ = open_recipe(stored.run_dir.recipe, [*overrides_of(values), *changes], need_inputs=False)
     _see_that_it_can(stored, old, recipe)
@@ -136,9 +136,9 @@ def _beside(root: Path) -> str:
     """Name of the first folder beside the run's that does not exist yet."""
     number = 1
     while True:
-        found = root.with_name(f"{root.resolve().name}-refiltered" + (f"-{number}" if number > 1 else ""))
-        if not found.exists():
-            return str(found)
+        folder = root.with_name(f"{root.resolve().name}-refiltered" + (f"-{number}" if number > 1 else ""))
+        if not folder.exists():
+            return str(folder)
         number += 1
 
 
@@ -197,22 +197,24 @@ def _as_written(stored: FinishedRun, recipe: Recipe, changes: list[Override]) ->
     """The steps, each with its place in the recipe that ran and the parameters given there."""
     places = dict(stored.con.execute("SELECT step, recipe_line FROM steps").fetchall())
     plan = json.loads(stored.run_dir.plan.read_text(encoding="utf-8"))
-    given = {step["step"]: step.get("given", ()) for stage in plan["stages"] for step in stage["steps"]}
-    found = []
+    explicit = {step["step"]: step.get("given", ()) for stage in plan["stages"] for step in stage["steps"]}
+    steps = []
     for step in recipe.steps:
         file, _, line = places.get(step.index, "").rpartition(":")
         where = {"file": file, "line": int(line)} if line.isdecimal() else {"file": "recipe", "line": 0}
-        names = {*given.get(step.index, ()), *_set(step, recipe, changes)}
-        found.append(replace(step, given=frozenset(names) & step.params.keys(), **where))
-    return tuple(found)
+        names = {*explicit.get(step.index, ()), *_set(step, recipe, changes)}
+        steps.append(replace(step, given=frozenset(names) & step.params.keys(), **where))
+    return tuple(steps)
 
 
 def _set(step: Any, recipe: Recipe, changes: list[Override]) -> set[str]:
     """Names of a step's parameters that the changes set."""
     steps = [(each.name, each.title) for each in recipe.steps]
     paths = [change.path[1:] for change in changes if change.path[:1] == ("process",) and len(change.path) > 2]
-    found = [begin_of(path, steps) for path in paths]
-    rests = [rest[1:] if rest[:1] == [step.name] else rest for numbers, rest in found if step.index in numbers]
+    steps_and_rests = [begin_of(path, steps) for path in paths]
+    rests = [
+        rest[1:] if rest[:1] == [step.name] else rest for numbers, rest in steps_and_rests if step.index in numbers
+    ]
     return {rest[0] for rest in rests if rest}
 
 

@@ -39,9 +39,9 @@ class StoredFactSource:
 
     def whole(self, shard: Shard, task: Task) -> WholeShardFacts | None:
         """Facts of the whole shard, if all are stored and no sample is written."""
-        given, place = shard.part, self._known.places[shard.index]
-        bad = self._known.unreadable(shard.index) if given is None and not task.write else []
-        rows = place.rows - len(bad) if given is None else _samples_of(fetched(shard, task.store))
+        part, place = shard.part, self._known.places[shard.index]
+        bad = self._known.unreadable(shard.index) if part is None and not task.write else []
+        rows = place.rows - len(bad) if part is None else _samples_of(fetched(shard, task.store))
         if task.write or rows != len(self._rows):
             return None
         return WholeShardFacts(self._rows, self._stored, bad, place.lines)
@@ -56,15 +56,15 @@ class StoredFactSource:
             return BatchFacts(facts, list(quarantined_rows.unreadable(shard, batch)))
         index = np.flatnonzero(~known)
         part = replace(batch.take(index), bad=batch.bad)
-        found = self._computed.of(shard, part, first_row)
-        self._note(shard, part, found)
-        done = numbered(found.rows, index[numbers(found.rows["_i"])])
+        computed = self._computed.of(shard, part, first_row)
+        self._note(shard, part, computed)
+        done = numbered(computed.rows, index[numbers(computed.rows["_i"])])
         both = pa.concat_tables([_conform(done, facts.schema), facts])
-        return replace(found, rows=both.take(ints(np.argsort(numbers(both["_i"]), kind="stable"))))
+        return replace(computed, rows=both.take(ints(np.argsort(numbers(both["_i"]), kind="stable"))))
 
-    def _note(self, shard: Shard, part: Batch, found: BatchFacts) -> None:
+    def _note(self, shard: Shard, part: Batch, facts: BatchFacts) -> None:
         """Count the samples that were computed again."""
-        unread = [row["_row"] for row in found.bad if row["step"] == 0]
+        unread = [row["_row"] for row in facts.bad if row["step"] == 0]
         again = self._known.again
         again[shard.index] = np.concatenate((again[shard.index], part.rows[~np.isin(part.rows, unread)]))
 

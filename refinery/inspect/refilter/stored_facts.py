@@ -87,8 +87,8 @@ class StoredFactsQuery:
     texts: bool
     units: frozenset[int]  # numbers of stages that begin by removing text units
 
-    def sql(self, planned: CompiledStage, whole: bool = False) -> str:
-        """The statement for a stage up to that of the change; whole: for all shards of a run with one stage."""
+    def sql(self, planned: CompiledStage, all_rows: bool = False) -> str:
+        """The statement for a stage up to that of the change. all_rows: for all shards of a run with one stage."""
         number = planned.stage.number
         changed = self._changed(planned)
         final = self.change.decision(self._stage(self.change.stage))
@@ -99,7 +99,7 @@ class StoredFactsQuery:
             given=self._given(planned),
             columns={ident(name): sql for name, sql in self.columns(planned).items()},
             texts=self.texts and bool(changed),
-            whole=whole,
+            whole=all_rows,
             again=" OR ".join(f"coalesce({reason}, FALSE)" for reason in self._again(planned, changed)),
         )
 
@@ -125,14 +125,14 @@ class StoredFactsQuery:
     def _again(self, planned: CompiledStage, changed: str) -> list[str]:
         """SQL conditions, any of which makes a sample of a stage run again."""
         run, number = self._run_again(), planned.stage.number
-        found = [run] if number == self.change.stage else []
+        conditions = [run] if number == self.change.stage else []
         if changed and self.writes:
             missing = "_has_text IS NULL" if self.texts else "TRUE"
-            found.append(f"(_reached AND _end IS NULL AND ({changed}) AND {missing})")
+            conditions.append(f"(_reached AND _end IS NULL AND ({changed}) AND {missing})")
         if changed and number < self.change.stage:
             wanted = "TRUE" if self.traced else f"_reached AND ({run})"
-            found.append(f"(_here IS NULL AND ({changed}) AND {wanted})")
-        return found or ["FALSE"]
+            conditions.append(f"(_here IS NULL AND ({changed}) AND {wanted})")
+        return conditions or ["FALSE"]
 
     def _run_again(self) -> str:
         """SQL for "the result of the stage of the change is not stored", for a sample that the stage received."""
@@ -151,21 +151,21 @@ class StoredFactsQuery:
 
     def columns(self, planned: CompiledStage) -> dict[str, str]:
         """SQL for each column that the stage's statement returns, besides `_dropped`."""
-        found = {stat.column: self._stat(stat) for stat in planned.program.stats}
+        columns = {stat.column: self._stat(stat) for stat in planned.program.stats}
         for change in planned.program.changes:
             alive = f"coalesce({change.changed}, FALSE) AND (_here IS NULL OR _here >= {change.step})"
-            found[change.changed] = alive if change.changed in self.stored["row_outcomes"] else "FALSE"
-        found |= {name: self._term(step, name) for step, name in planned.chain.terms.items()}
-        found |= {bytes_name(step): self._bytes(step) for step in planned.chain.versions}
-        found |= {name: self._hidden(name, planned) for name in planned.program.hidden if self._has(name)}
+            columns[change.changed] = alive if change.changed in self.stored["row_outcomes"] else "FALSE"
+        columns |= {name: self._term(step, name) for step, name in planned.chain.terms.items()}
+        columns |= {bytes_name(step): self._bytes(step) for step in planned.chain.versions}
+        columns |= {name: self._hidden(name, planned) for name in planned.program.hidden if self._has(name)}
         if self.texts:
             for keys, column in planned.program.outs.items():
                 flags = [change.changed for change in planned.program.changes if change.field == keys]
-                found[column] = f"CASE WHEN _here IS NULL AND ({' OR '.join(flags)}) THEN {column} END"
+                columns[column] = f"CASE WHEN _here IS NULL AND ({' OR '.join(flags)}) THEN {column} END"
         if planned.program.stats_json and self.writes:
             stats = [stat for stage in self.stages for stat in stage.program.stats if self._has(stat.column, "stats")]
-            found["_stats"] = f"CASE WHEN _here IS NULL THEN {stats_object(stats)} END"
-        return found
+            columns["_stats"] = f"CASE WHEN _here IS NULL THEN {stats_object(stats)} END"
+        return columns
 
     def _hidden(self, name: str, planned: CompiledStage) -> str:
         """SQL for a key, known for all samples, or for a text length, known from the step on that counts it first."""
@@ -193,5 +193,5 @@ class StoredFactsQuery:
         versions = sorted(version for version in every if version <= step)
         texts = [f"decided.{bytes_name(v)}" if self._has(bytes_name(v)) else "NULL" for v in versions]
         whens = [f"WHEN _here < {after} THEN {text}" for text, after in zip(texts, versions[1:], strict=False)]
-        found = f"CASE {' '.join(whens)} ELSE {texts[-1]} END" if whens else texts[-1]
-        return f"CAST({found} AS BIGINT)"
+        size = f"CASE {' '.join(whens)} ELSE {texts[-1]} END" if whens else texts[-1]
+        return f"CAST({size} AS BIGINT)"

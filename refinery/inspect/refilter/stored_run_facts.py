@@ -102,11 +102,11 @@ class StoredRunFacts:
 
     def rows_again(self) -> int:
         """Number of samples that ran again, up to the stage of the change."""
-        found: dict[int, list[np.ndarray]] = {}
+        rows_by_shard: dict[int, list[np.ndarray]] = {}
         for known in self._known.values():
             for shard, rows in known.again.items():
-                found.setdefault(shard, []).append(rows)
-        return sum(len(np.unique(np.concatenate(rows))) for rows in found.values())
+                rows_by_shard.setdefault(shard, []).append(rows)
+        return sum(len(np.unique(np.concatenate(rows))) for rows in rows_by_shard.values())
 
     def _query(self, texts: bool = False, writes: bool = True) -> StoredFactsQuery:
         """Writer of the SQL over stored results.
@@ -151,7 +151,7 @@ class StoredRunFacts:
             return None
         query, changes = self._query(writes=False), scratch_of(store, planned) / "changes.parquet"
         rows, columns = sum(place.rows for place in self._places), list(query.columns(planned))
-        amended = amend(self._stored, query.sql(planned, whole=True), columns, rows, changes)
+        amended = amend(self._stored, query.sql(planned, all_rows=True), columns, rows, changes)
         if amended is None or (selection is not None and amended.gained):
             return None
         self.selection = selection

@@ -85,12 +85,12 @@ def amend(stored: FinishedRun, sql: str, columns: Sequence[str], rows: int, chan
     if again:
         return None
     other = [name for name, differs in zip(columns, differ, strict=True) if differs]
-    found = {
+    tables = {
         "stats": [*(["kept"] if kept or before else []), *(name for name in other if name in stats)],
         "row_outcomes": ["_dropped", *(name for name in other if name in outcomes)],
     }
     kept += stored.manifest["rows"]["kept"] - before
-    return PatchedTables(stored.run_dir.database, changes, found, kept, gained)
+    return PatchedTables(stored.run_dir.database, changes, tables, kept, gained)
 
 
 def _columns(stored: FinishedRun, table: str) -> list[str]:

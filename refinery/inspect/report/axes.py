@@ -43,7 +43,11 @@ class Axis:
 
 
 def axis_of(
-    low: float | None, high: float | None, quantiles: Mapping[float, float], ends: Sequence[FilterBound], whole: bool
+    low: float | None,
+    high: float | None,
+    quantiles: Mapping[float, float],
+    ends: Sequence[FilterBound],
+    is_integer: bool,
 ) -> Axis | None:
     """Make an axis that shows nearly all values between `low` and `high`, and every bound that removes some.
 
@@ -64,11 +68,11 @@ def axis_of(
             first = min(first, max(low, _beyond(bound.value, last, log, -1)))
             last = max(last, min(high, _beyond(bound.value, first, log, 1)))
     log = log and first > 0
-    if whole and last - first < _BINS and not log:
+    if is_integer and last - first < _BINS and not log:
         return Axis(math.floor(first) - 0.5, math.ceil(last) + 0.5, False, math.ceil(last) - math.floor(first) + 1)
     if not math.isfinite(last - first) or first + (last - first) / _BINS == first:
         return None
-    if whole and not log:  # every bin holds the same number of whole values
+    if is_integer and not log:  # every bin holds the same number of whole values
         width = math.ceil((last - first + 1) / _BINS)
         return Axis(first - 0.5, first - 0.5 + width * _BINS, False, _BINS)
     return Axis(first, last, log, _BINS)

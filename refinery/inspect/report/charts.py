@@ -86,17 +86,17 @@ class Scale:
         )
         return self.start + (at - low) / (high - low) * (self.end - self.start)
 
-    def ticks(self, most: int, whole: bool = False) -> list[float]:
-        """Round values on the axis, at most `most`, if the axis is linear. whole: only whole numbers."""
-        return _powers(self.low, self.high, most) if self.log else _steps(self.low, self.high, most, whole)
+    def ticks(self, most: int, integers: bool = False) -> list[float]:
+        """Round values on the axis, at most `most`, if the axis is linear. integers: only integers."""
+        return _powers(self.low, self.high, most) if self.log else _steps(self.low, self.high, most, integers)
 
 
-def _steps(low: float, high: float, most: int, whole: bool) -> list[float]:
+def _steps(low: float, high: float, most: int, integers: bool) -> list[float]:
     """Multiples of 1, 2 or 5 times a power of ten, or of 2.5 times it."""
     power = 10.0 ** math.floor(math.log10((high - low) / most))
     sizes = [factor * power for factor in (1, 2, 2.5, 5, 10, 20, 50)]
     step = next(
-        size for size in sizes if (high - low) / size <= most and (not whole or (size >= 1 and size == round(size)))
+        size for size in sizes if (high - low) / size <= most and (not integers or (size >= 1 and size == round(size)))
     )
     return [at * step for at in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
 
@@ -105,8 +105,8 @@ def _powers(low: float, high: float, most: int) -> list[float]:
     """Powers of ten, on a short axis with 2 and 5 times each, on a long one not every power."""
     factors = (1, 2, 5) if high / low < 1e3 else (1,)
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    found = [factor * 10.0**power for power in powers for factor in factors]
-    shown = [value for value in found if low <= value <= high]
+    values = [factor * 10.0**power for power in powers for factor in factors]
+    shown = [value for value in values if low <= value <= high]
     return shown[:: math.ceil(len(shown) / most)] if shown else []
 
 

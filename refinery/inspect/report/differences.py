@@ -68,14 +68,14 @@ def _same_ends(before: str, after: str) -> tuple[int, int]:
 
 
 def _pieces(left: list[str], right: list[str]) -> list[DifferencePart]:
-    found: list[DifferencePart] = []
+    parts: list[DifferencePart] = []
     for kind, i, j, k, m in SequenceMatcher(str.isspace, left, right, autojunk=False).get_opcodes():
         if kind == "equal":
-            found.append(DifferencePart("same", "".join(left[i:j])))
+            parts.append(DifferencePart("same", "".join(left[i:j])))
             continue
-        found += [DifferencePart("removed", "".join(left[i:j]))] if j > i else []
-        found += [DifferencePart("added", "".join(right[k:m]))] if m > k else []
-    return found
+        parts += [DifferencePart("removed", "".join(left[i:j]))] if j > i else []
+        parts += [DifferencePart("added", "".join(right[k:m]))] if m > k else []
+    return parts
 
 
 def _without_torn_end(pieces: list[DifferencePart]) -> list[DifferencePart]:

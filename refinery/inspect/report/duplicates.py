@@ -42,33 +42,33 @@ class DeduplicatorFindings:
 
 def read_duplicates(tables: RunTables, steps: Sequence[ReportStep], again: Replay) -> list[DeduplicatorFindings]:
     """Read the findings of every deduplicator, in the order of the steps."""
-    found = {step.step: DeduplicatorFindings(step) for step in steps if step.kind == "deduplicator"}
-    if not found:
+    findings = {step.step: DeduplicatorFindings(step) for step in steps if step.kind == "deduplicator"}
+    if not findings:
         return []
     sizes: dict[int, list[Row]] = {}
     for row in tables.query("cluster_sizes"):
         sizes.setdefault(row["step"], []).append(row)
     for step, rows in sizes.items():
-        found[step].sizes = _columns(rows)
-        found[step].clusters = sum(row["clusters"] for row in rows)
-        found[step].samples = sum(row["clusters"] * row["size"] for row in rows)
+        findings[step].sizes = _columns(rows)
+        findings[step].clusters = sum(row["clusters"] for row in rows)
+        findings[step].samples = sum(row["clusters"] * row["size"] for row in rows)
     texts = _traced(tables)
     for row in tables.query("largest_clusters", limit=_LARGEST, rows=ROWS):
-        into = found[row["step"]].largest
+        into = findings[row["step"]].largest
         text = _text(row, len(into), texts, again)
         into.append(ClusterExample(row["size"], row["survivor"], row["rows"], text))
     for row in tables.query("units"):
-        found[row["step"]].units = row
-    return list(found.values())
+        findings[row["step"]].units = row
+    return list(findings.values())
 
 
 def _columns(rows: Sequence[Row]) -> list[tuple[str, int]]:
     """Clusters by size; large sizes in ranges."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for row in rows:
         label = _label(row["size"])
-        found[label] = found.get(label, 0) + row["clusters"]
-    return list(found.items())
+        counts[label] = counts.get(label, 0) + row["clusters"]
+    return list(counts.items())
 
 
 def _label(size: int) -> str:

@@ -50,14 +50,14 @@ class Examples:
 
 def read_examples(tables: RunTables, steps: Sequence[ReportStep], again: Replay) -> Examples:
     """Read examples of every step that removed or changed samples."""
-    found = Examples()
+    examples = Examples()
     for row in tables.query("traced", limit=MOST, long=_LONG, window=_WINDOW):
-        into = found.removed if row["removed"] else found.changed
+        into = examples.removed if row["removed"] else examples.changed
         into[row["step"]].append(_traced(row))
     if again.possible:
-        _recompute(tables, steps, again, found)
-    found.unseen = list(_missing(steps, found))
-    return found
+        _recompute(tables, steps, again, examples)
+    examples.unseen = list(_missing(steps, examples))
+    return examples
 
 
 def _traced(row: Row) -> Example:
@@ -65,28 +65,28 @@ def _traced(row: Row) -> Example:
     return Example(row["_row"], row["original_text"] or "", row["processed_text"], **known)
 
 
-def _missing(steps: Sequence[ReportStep], found: Examples) -> Iterator[ReportStep]:
+def _missing(steps: Sequence[ReportStep], examples: Examples) -> Iterator[ReportStep]:
     """Steps without examples that removed or changed samples."""
     for step in steps:
-        if (step.removed and step.step not in found.removed) or (step.changed and step.step not in found.changed):
+        if (step.removed and step.step not in examples.removed) or (step.changed and step.step not in examples.changed):
             yield step
 
 
-def _recompute(tables: RunTables, steps: Sequence[ReportStep], again: Replay, found: Examples) -> None:
+def _recompute(tables: RunTables, steps: Sequence[ReportStep], again: Replay, examples: Examples) -> None:
     """Add recomputed examples for steps without a trace."""
-    removed = _without_example(tables, found)
-    missing = [step.step for step in steps if step.changed and not found.changed.get(step.step)][:_STEPS]
+    removed = _without_example(tables, examples)
+    missing = [step.step for step in steps if step.changed and not examples.changed.get(step.step)][:_STEPS]
     changed = [(row, step) for step in missing for row in _changed_by(tables, step)]
     again.prepare([row["_row"] for row in removed] + [row for row, _ in changed])
     for row in removed:
         replayed = again.example(row["_row"], row["step"], row["kept_instead"])
         known = {name: row[name] for name in ("reason", "value", "bound", "kept_instead")}
-        found.removed[row["step"]].append(Example(row["_row"], replayed.text, replayed.kept, **known))
+        examples.removed[row["step"]].append(Example(row["_row"], replayed.text, replayed.kept, **known))
     for number, step in changed:
         texts = again.example(number, step).changes.get(step)
         if texts is not None:
-            found.changed[step].append(Example(number, *texts))
-    found.recomputed = bool(removed or changed)
+            examples.changed[step].append(Example(number, *texts))
+    examples.recomputed = bool(removed or changed)
 
 
 def _changed_by(tables: RunTables, step: int) -> list[int]:
@@ -101,9 +101,9 @@ def _changed_by(tables: RunTables, step: int) -> list[int]:
     return [row["_row"] for row in rows]
 
 
-def _without_example(tables: RunTables, found: Examples) -> list[Row]:
+def _without_example(tables: RunTables, listed: Examples) -> list[Row]:
     """Removed samples for each step and reason without examples yet."""
-    shown = {(step, _kind(example.reason)) for step, examples in found.removed.items() for example in examples}
+    shown = {(step, _kind(example.reason)) for step, examples in listed.removed.items() for example in examples}
     rows = [
         row for row in tables.query("removed", limit=_RECOMPUTED) if (row["step"], _kind(row["reason"])) not in shown
     ]

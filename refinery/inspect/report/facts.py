@@ -94,16 +94,16 @@ def read_steps(tables: RunTables) -> list[ReportStep]:
 def _manifest(tables: RunTables) -> dict[str, Any]:
     """The run's manifest, the only place of file sizes; empty if it is missing, so that the report still works."""
     try:
-        found = json.loads(tables.run_dir.manifest.read_text(encoding="utf-8"))
+        manifest = json.loads(tables.run_dir.manifest.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return manifest if isinstance(manifest, dict) else {}
 
 
 def _files(paths: list[str], items: Any) -> list[RunFile]:
     known = {item["path"]: item for item in items or () if isinstance(item, dict) and "path" in item}
-    found = []
+    files = []
     for path in paths[:MOST_FILES]:
         item = known.get(path, {})
-        found.append(RunFile(path, item.get("size", item.get("bytes")), item.get("rows"), item.get("format")))
-    return found
+        files.append(RunFile(path, item.get("size", item.get("bytes")), item.get("rows"), item.get("format")))
+    return files

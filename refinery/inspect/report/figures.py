@@ -36,15 +36,15 @@ _NUMBERED = 11
 
 def waterfall(steps: Sequence[ReportStep], what: str) -> Markup:
     """Draw bars of the input of each step and of the part that it kept; what: "rows" or "bytes"."""
-    given = [getattr(step, f"{what}_in") for step in steps]
+    before_steps = [getattr(step, f"{what}_in") for step in steps]
     left = [getattr(step, f"{what}_out") for step in steps]
     shown, color, title = (number, KEPT, "Rows") if what == "rows" else (size, BYTES, "Bytes of text")
     bars = [
         Bar(_numbered(step), shown(after), [(after, color), (max(0, before - after), REMOVED)])
-        for step, before, after in zip(steps, given, left, strict=True)
+        for step, before, after in zip(steps, before_steps, left, strict=True)
     ]
-    picture = _bars(bars, max([*given, *left, 1]))
-    first, last = (given[0], left[-1]) if steps else (0, 0)
+    picture = _bars(bars, max([*before_steps, *left, 1]))
+    first, last = (before_steps[0], left[-1]) if steps else (0, 0)
     text = f"{title} that each of {len(steps)} steps left: {shown(first)} into the first one, {shown(last)} out of the last."
     return picture.written(f"waterfall-{what}", f"{title} through the steps", text)
 
@@ -76,26 +76,26 @@ def cluster_sizes(name: str, sizes: Sequence[tuple[str, int]]) -> Markup:
     return picture.written(name, "Clusters by size", f"Clusters by their number of samples: {listed}.")
 
 
-def histogram(statistic: Statistic, found: Histogram, name: str) -> Markup:
+def histogram(statistic: Statistic, bins: Histogram, name: str) -> Markup:
     """Draw samples by value, with bounds as lines and the removed side shaded."""
     picture = Picture(_WIDTH, 210)
-    edges = found.axis.edges
-    totals = [sum(counts) for counts in zip(found.kept, found.here, found.elsewhere, strict=True)]
-    frame = Frame(Scale(edges[0], edges[-1], 48, _WIDTH - 10, found.axis.log), _counted(totals, 186, 8))
+    edges = bins.axis.edges
+    totals = [sum(counts) for counts in zip(bins.kept, bins.here, bins.elsewhere, strict=True)]
+    frame = Frame(Scale(edges[0], edges[-1], 48, _WIDTH - 10, bins.axis.log), _counted(totals, 186, 8))
     _shades(picture, statistic.range, frame)
     _count_axis(picture, frame, "samples")
-    _columns(picture, found, frame)
+    _columns(picture, bins, frame)
     for value in frame.x.ticks(6):
         picture.line((at := frame.x.place(value), 186), (at, 189), MUTED, 0.8)
         picture.words(at, 201, _count(value), "middle")
     _bounds(picture, statistic.range, frame)
-    return picture.written(name, f"Histogram of {statistic.column}", _description(statistic, found))
+    return picture.written(name, f"Histogram of {statistic.column}", _description(statistic, bins))
 
 
-def _columns(picture: Picture, found: Histogram, frame: Frame) -> None:
+def _columns(picture: Picture, histogram: Histogram, frame: Frame) -> None:
     """Draw the counts of each bin on top of each other."""
-    places = [frame.x.place(edge) for edge in found.axis.edges]
-    for at, counts in enumerate(zip(found.kept, found.here, found.elsewhere, strict=True)):
+    places = [frame.x.place(edge) for edge in histogram.axis.edges]
+    for at, counts in enumerate(zip(histogram.kept, histogram.here, histogram.elsewhere, strict=True)):
         below = 0
         for count, color in zip(counts, (KEPT, REMOVED, OTHER), strict=True):
             bottom, top = frame.y.place(below), frame.y.place(below + count)
@@ -126,22 +126,26 @@ def _bounds(picture: Picture, bounds: KeptRange, frame: Frame) -> None:
             picture.words(side[0], frame.y.end + 10 + 13 * at, shown, side[1], 10)
 
 
-def _description(statistic: Statistic, found: Histogram) -> str:
-    parts = [f"{sum(counts):,} {fate}" for counts, fate in _fates(found) if sum(counts)]
+def _description(statistic: Statistic, histogram: Histogram) -> str:
+    parts = [f"{sum(counts):,} {fate}" for counts, fate in _fates(histogram) if sum(counts)]
     ends = [f"{bound.name} is {number(bound.value)}" for bound in statistic.range.ends]
-    outside = found.below + found.above
+    outside = histogram.below + histogram.above
     beyond = f" {outside:,} samples lie outside of the axis." if outside else ""
     text = f"Samples by {statistic.column}: {', '.join(parts) or 'none'}.{beyond}"
     return f"{text} Bounds: {', '.join(ends)}." if ends else f"{text} No bounds."
 
 
-def _fates(found: Histogram) -> list[tuple[list[int], str]]:
-    return [(found.kept, "kept"), (found.here, "removed by this step"), (found.elsewhere, "removed by another step")]
+def _fates(histogram: Histogram) -> list[tuple[list[int], str]]:
+    return [
+        (histogram.kept, "kept"),
+        (histogram.here, "removed by this step"),
+        (histogram.elsewhere, "removed by another step"),
+    ]
 
 
-def correlations(found: Correlations) -> Markup:
+def correlations(values: Correlations) -> Markup:
     """Draw a map of correlations: a square for each pair, fuller for a stronger correlation."""
-    names = found.columns
+    names = values.columns
     side = len(names)
     cell = max(16, min(34, 300 / side))
     picture = Picture(cell * side + 180, cell * side + 24)
@@ -150,14 +154,14 @@ def correlations(found: Correlations) -> Markup:
         picture.words(172, y + cell * 0.47 + 4, f"{_name(left)}  {row + 1}", "end", 10)
         picture.words(178 + middle, cell * side + 14, str(row + 1), "middle", 9)
         for column, right in enumerate(names[: row + 1]):
-            r = 1.0 if left == right else found.r.get((right, left))
+            r = 1.0 if left == right else values.r.get((right, left))
             color, strength = (OTHER, 0.15) if r is None or row == column else (PLUS if r > 0 else MINUS, abs(r))
             x = 178 + column * cell
             picture.box(x, y, 0.94 * cell, 0.94 * cell, color, strength)
             if side <= _NUMBERED and row != column:
                 shown = "–" if r is None else f"{r:.2f}".replace("0.", ".")
                 picture.words(x + 0.47 * cell, y + 0.47 * cell + 3, shown, "middle", 9)
-    pairs = "; ".join(f"{left} and {right} {r:.2f}" for left, right, r in found.strongest[:3])
+    pairs = "; ".join(f"{left} and {right} {r:.2f}" for left, right, r in values.strongest[:3])
     return picture.written("correlations", "Correlations of statistics", f"The strongest: {pairs or 'none'}.")
 
 
@@ -200,7 +204,7 @@ def _counted(counts: Sequence[int], bottom: float, top: float) -> Scale:
 
 def _count_axis(picture: Picture, frame: Frame, label: str) -> None:
     """Draw the y axis of counts with a light grid, and the line of the x axis."""
-    for value in frame.y.ticks(4, whole=True):
+    for value in frame.y.ticks(4, integers=True):
         place = frame.y.place(value)
         picture.line((frame.x.start, place), (frame.x.end, place), MUTED if value == 0 else GRID, 0.6)
         picture.words(frame.x.start - 5, place + 4, _count(value), "end")

@@ -89,7 +89,7 @@ def page(work_dir: Path) -> str:
     with RunTables(work_dir) as tables, Replay(work_dir) as again:
         facts, steps = read_facts(tables), read_steps(tables)
         statistics = read_statistics(tables, steps, again)
-        found: dict[str, Any] = {
+        content: dict[str, Any] = {
             "facts": facts,
             "steps": steps,
             "labels": {step.step: step.label for step in steps},
@@ -104,21 +104,21 @@ def page(work_dir: Path) -> str:
             "why_not": again.why_not,
             "resources": read_resources(tables),
         }
-    plots = _plots(steps, statistics, found["correlations"], found["duplicates"])
+    plots = _plots(steps, statistics, content["correlations"], content["duplicates"])
     style = Markup((_TEMPLATES / "style.css").read_text(encoding="utf-8"))
     limits = {"details": MOST_DETAILS, "listed": MOST_LISTED, "sources": MOST_SOURCES, "files": MOST_FILES}
     limits |= {"rows": ROWS, "broken": _BROKEN, "pairs": _PAIRS, "text": _TEXT, "raw": _RAW}
     rendered = (
         environment()
         .get_template("page.html")
-        .render(**found, plots=plots, style=style, sections=_sections(found), limits=limits, quantiles=QUANTILES)
+        .render(**content, plots=plots, style=style, sections=_sections(content), limits=limits, quantiles=QUANTILES)
     )
     return rendered.rstrip("\n") + "\n"
 
 
-def _sections(found: dict[str, Any]) -> list[tuple[str, str]]:
+def _sections(content: dict[str, Any]) -> list[tuple[str, str]]:
     """The sections of the page; the section of an analysis only if the run has one."""
-    return [section for section in SECTIONS if section[0] != "analysis" or found["analysis"] is not None]
+    return [section for section in SECTIONS if section[0] != "analysis" or content["analysis"] is not None]
 
 
 @cache
@@ -177,8 +177,8 @@ def _legible(row: Row) -> Row:
     return row if row["bytes"] is None else row | {"raw": row["bytes"].decode("utf-8", "backslashreplace")}
 
 
-def _share(part: float, whole: float) -> str:
-    return f"{100 * part / whole:.1f} %" if whole else "–"
+def _share(part: float, total: float) -> str:
+    return f"{100 * part / total:.1f} %" if total else "–"
 
 
 def _plots(
@@ -196,8 +196,8 @@ def _plots(
         if statistic.histogram is not None:
             draw = partial(figures.histogram, statistic, statistic.histogram)
             todo[statistic.column] = partial(draw, f"histogram-{at}")
-    for found in duplicates:
-        if found.sizes:
-            name = f"sizes-{found.step.step}"
-            todo[name] = partial(figures.cluster_sizes, name, found.sizes)
+    for duplicate in duplicates:
+        if duplicate.sizes:
+            name = f"sizes-{duplicate.step.step}"
+            todo[name] = partial(figures.cluster_sizes, name, duplicate.sizes)
     return {name: draw() for name, draw in todo.items()}

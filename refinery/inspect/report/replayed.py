@@ -73,15 +73,15 @@ class Replay:
 
     def example(self, row: int, step: int, kept: int | None = None) -> ReplayedExample:
         """Replay a row up to `step`. kept: the row that a deduplicator kept instead."""
-        found = ReplayedExample()
+        example = ReplayedExample()
         for seen in self._seen(row, step):
-            found.changes |= _changes(seen)
+            example.changes |= _changes(seen)
             if _is_in(seen, step):
-                found.text = self._text(seen, step)
+                example.text = self._text(seen, step)
                 if kept is not None:
-                    found.kept = self.text_at(kept, step)
+                    example.kept = self.text_at(kept, step)
                 break
-        return found
+        return example
 
     def text_at(self, row: int, step: int) -> str | None:
         """The text of a row before `step`."""
@@ -114,10 +114,10 @@ def _is_in(seen: RowInStage, step: int) -> bool:
 
 def _changes(seen: RowInStage) -> dict[int, tuple[str, str]]:
     """The texts that the steps of a stage changed."""
-    found: dict[int, tuple[str, str]] = {}
+    texts: dict[int, tuple[str, str]] = {}
     values: dict[str, Any] = seen.row.values
     for change in seen.program.changes:
         before = values[versions_before(seen.program, change.step)[change.field]]
         if values[change.changed] and before is not None and values[change.after] is not None:
-            found[change.step] = (str(before), str(values[change.after]))
-    return found
+            texts[change.step] = (str(before), str(values[change.after]))
+    return texts

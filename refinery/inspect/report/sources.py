@@ -72,8 +72,8 @@ def _has_column(prepared: Any) -> bool:
 
 def _by_row(shard: Shard, first: int) -> pa.Table:
     """The column's value of every sample of a shard, with the sample's number in the input."""
-    found = [(ints(batch.rows + first), _column(batch)) for batch in read(shard, BATCH, check=False)]
-    columns = [pa.chunked_array(list(column)) for column in zip(*found, strict=True)]
+    columns_of_batches = [(ints(batch.rows + first), _column(batch)) for batch in read(shard, BATCH, check=False)]
+    columns = [pa.chunked_array(list(column)) for column in zip(*columns_of_batches, strict=True)]
     return pa.table(dict(zip(("_row", COLUMN), columns, strict=True)))
 
 

@@ -99,8 +99,8 @@ class Correlations:
         return sorted(known, key=_strength)
 
 
-def _strength(found: tuple[str, str, float]) -> tuple[float, str, str]:
-    return (-abs(found[2]), found[0], found[1])
+def _strength(pair: tuple[str, str, float]) -> tuple[float, str, str]:
+    return (-abs(pair[2]), pair[0], pair[1])
 
 
 def read_statistics(tables: RunTables, steps: Sequence[ReportStep], again: Replay) -> list[Statistic]:
@@ -109,20 +109,20 @@ def read_statistics(tables: RunTables, steps: Sequence[ReportStep], again: Repla
     prepared = again.histories.prepared if again.histories else None
     known = {stat.column: stat for stat in (prepared.stats if prepared else measured(tables.run_dir.recipe))}
     columns = tables.rows("SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = 'stats'")
-    found = [
+    statistics = [
         _statistic(column["column_name"], column["data_type"], known.get(column["column_name"]), by_step)
         for column in columns
         if column["column_name"] not in ("_row", "kept") and not column["column_name"].startswith("_")
     ]
-    _moments(tables, found)
-    for statistic in sorted(found, key=_unbounded)[:MOST_DETAILS]:
+    _moments(tables, statistics)
+    for statistic in sorted(statistics, key=_unbounded)[:MOST_DETAILS]:
         if not statistic.numeric:
             column = ident(statistic.column)
             statistic.values = tables.query("values", column=column, limit=_VALUES)
-    detailed = [s for s in sorted(found, key=_unbounded)[:MOST_DETAILS] if s.numeric and s.n]
+    detailed = [s for s in sorted(statistics, key=_unbounded)[:MOST_DETAILS] if s.numeric and s.n]
     _quantiles(tables, detailed)
     _count(tables, detailed)
-    return found
+    return statistics
 
 
 def _unbounded(statistic: Statistic) -> bool:

@@ -30,8 +30,8 @@ class RunTables:
                 "which is its recipe's work_dir"
             )
         self.con = open_tables(database)
-        found = {name for (name,) in self.con.execute("SELECT table_name FROM information_schema.tables").fetchall()}
-        if missing := sorted(NEEDED - found):
+        present = {name for (name,) in self.con.execute("SELECT table_name FROM information_schema.tables").fetchall()}
+        if missing := sorted(NEEDED - present):
             self.con.close()
             raise DataError(f"{database}: is not a run's database, it has no table {', '.join(missing)}")
         self.con.execute(settings.NO_PROGRESS_BAR).fetchall()
@@ -45,12 +45,12 @@ class RunTables:
     def aligned(self) -> bool:
         """True if the table `row_outcomes` exists, with the samples of `stats` in the same order."""
         try:
-            found = self.con.execute(
+            gaps = self.con.execute(
                 "SELECT 1 FROM stats POSITIONAL JOIN row_outcomes WHERE stats._row IS DISTINCT FROM row_outcomes._row LIMIT 1"
             )
         except duckdb.CatalogException:
             return False
-        return not found.fetchall()
+        return not gaps.fetchall()
 
     def query(self, name: str, **values: Any) -> list[Row]:
         """Rows of the query `sql/report/<name>.sql`, a template rendered with `values`."""

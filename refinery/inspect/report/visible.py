@@ -25,9 +25,9 @@ def visible(text: object, every: bool = False) -> Markup:
     """
     pattern = _UNSEEN_EVERYWHERE if every else _UNSEEN
     pieces, last, text = list[Markup](), 0, str(text)
-    for found in pattern.finditer(text):
-        pieces += [escape(text[last : found.start()]), _spelled(found[0])]
-        last = found.end()
+    for match in pattern.finditer(text):
+        pieces += [escape(text[last : match.start()]), _spelled(match[0])]
+        last = match.end()
     return Markup("").join([*pieces, escape(text[last:])])
 
 
@@ -41,7 +41,7 @@ def _spelled(run: str) -> Markup:
 
 def plain(text: object) -> str:
     """Return text for a plot, which takes no markup: one line, with code points for invisible characters."""
-    return _UNSEEN_EVERYWHERE.sub(lambda found: f"[U+{ord(found[0][0]):04X}]", str(text))
+    return _UNSEEN_EVERYWHERE.sub(lambda match: f"[U+{ord(match[0][0]):04X}]", str(text))
 
 
 def beginning(text: str, width: int, lines: int | None = None) -> str:

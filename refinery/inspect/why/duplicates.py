@@ -77,12 +77,12 @@ class DuplicateEvidence:
 
     def cluster(self, step: Any, row: int) -> SampleCluster | None:
         """The cluster of a row; None when no other sample is like it."""
-        found = self._con.execute(
+        rows = self._con.execute(
             "SELECT cluster, size FROM clusters WHERE step = ? AND _row = ?", [step.index, row]
         ).fetchall()
-        if not found:
+        if not rows:
             return None
-        number, size = found[0]
+        number, size = rows[0]
         query = "SELECT _row FROM clusters WHERE step = ? AND cluster = ? ORDER BY _row"
         return SampleCluster(size, tuple(row for (row,) in self._con.execute(query, [step.index, number]).fetchall()))
 
@@ -92,10 +92,10 @@ class DuplicateEvidence:
             "SELECT kept, kept_in_index, via, matched, distance, estimated_jaccard, jaccard FROM duplicates "
             "WHERE step = ? AND _row = ?"
         )
-        found = self._con.execute(query, [step.index, row]).fetchall()
-        if not found:
+        rows = self._con.execute(query, [step.index, row]).fetchall()
+        if not rows:
             return None
-        kept, kept_in_index, via, matched, *numbers = found[0]
+        kept, kept_in_index, via, matched, *numbers = rows[0]
         one = None if kept is None else self._other(step, kept, seen)
         other = None if via is None or via == kept else self._other(step, via, seen)
         return Duplicate(one, kept_in_index, other, matched, _shown(self._matcher(step), seen), *numbers)
@@ -116,11 +116,11 @@ class DuplicateEvidence:
         """Units that the deduplicator `step` takes out of a row's text."""
         operator = self._replay.prepared.library.operators[step.name]
         query = "SELECT unit, kept, matched FROM duplicates WHERE step = ? AND _row = ? ORDER BY unit"
-        found = self._con.execute(query, [step.index, row]).fetchall()
-        if not found:
+        units = self._con.execute(query, [step.index, row]).fetchall()
+        if not units:
             return ()
         parts = [] if text is None else operator.parts(text, step.params)
-        first = [kept for _, kept, _ in found if kept is not None]
+        first = [kept for _, kept, _ in units if kept is not None]
         files = self._replay.files(list(dict.fromkeys(first))[:_FILES])
         return tuple(
             RemovedUnit(
@@ -131,7 +131,7 @@ class DuplicateEvidence:
                 kept,
                 files.get(kept),
             )
-            for unit, kept, matched in found
+            for unit, kept, matched in units
         )
 
 

@@ -128,21 +128,21 @@ class RowHistories:
         recipe = replace(prepared.recipe, steps=(step,), stat_summary=StatSummary())
         schema = input_schema(SchemaSettings.of(recipe, library), prepared.lines, prepared.shards)
         program, _ = build([step], library, schema, prepared.stages[0].program.text_key)
-        found: list[int] = []
+        rows: list[int] = []
         firsts = [row for (row,) in self.con.execute("SELECT first_row FROM shards ORDER BY shard").fetchall()]
         worker = Worker(program)
         try:
             for shard, first in zip(prepared.shards, firsts, strict=True):
-                found += [first + row for row in worker.matching(shard, Task("", BATCH, first_row=first))]
-                if len(found) > _MOST:
-                    raise DataError(_too_many(where, found))
+                rows += [first + row for row in worker.matching(shard, Task("", BATCH, first_row=first))]
+                if len(rows) > _MOST:
+                    raise DataError(_too_many(where, rows))
         finally:
             worker.close()
-        if not found:
+        if not rows:
             raise DataError(
                 f"--where {where!r} holds for no row that could be read; others are in the table quarantine"
             )
-        return found
+        return rows
 
     def of(self, row: int) -> RowHistory:
         """Return the history of row number `row`. Raises DataError when the run had no such row."""
@@ -166,8 +166,8 @@ class RowHistories:
         stages = [planned.stage for planned in self.prepared.stages]
         steps = [number for stage in stages for number in stage.numbers()]
         names = {step.index: step.title for step in self.prepared.recipe.steps}
-        found = {step: events.get(step) or Event(*self._place(step), "not reached") for step in steps}
-        listed = tuple(replace(event, name=names[step]) for step, event in found.items())
+        by_step = {step: events.get(step) or Event(*self._place(step), "not reached") for step in steps}
+        listed = tuple(replace(event, name=names[step]) for step, event in by_step.items())
         fate = "quarantined" if broken else "removed" if end else "kept"
         return RowHistory(row, place.file(as_read.line), as_read.sample, fate, listed, error)
 

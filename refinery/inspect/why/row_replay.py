@@ -99,16 +99,16 @@ class RowReplay:
     def place(self, row: int) -> RowPosition:
         """Find the position of a row. Raises DataError when the run had no such row."""
         query = "SELECT shard, first_row, first_line FROM shards WHERE first_row <= ? AND ? < first_row + rows"
-        found = self.con.execute(query, [row, row]).fetchall()
-        if not found:
+        shards = self.con.execute(query, [row, row]).fetchall()
+        if not shards:
             (rows,) = self.con.execute("SELECT coalesce(max(first_row + rows), 0) FROM shards").fetchall()[0]
             raise DataError(f"no row {row}: the run read " + (f"rows 0 to {rows - 1}" if rows else "none"))
-        number, first, first_line = found[0]
+        number, first, first_line = shards[0]
         shard = self.prepared.shards[number]
         if len(shard.sources) > 1 and not reader_of(shard.source).one_sample:
             query = "SELECT rows FROM files WHERE first_row >= ? AND file IN ? ORDER BY first_row, rows LIMIT ?"
-            given = [first, [source.path for source in shard.sources], len(shard.sources)]
-            rows_of = self.con.execute(query, given).fetchall()
+            parameters = [first, [source.path for source in shard.sources], len(shard.sources)]
+            rows_of = self.con.execute(query, parameters).fetchall()
             shard = replace(shard, rows_of=tuple(count for (count,) in rows_of))
         return RowPosition(row, shard, first, first_line)
 

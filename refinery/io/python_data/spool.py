@@ -73,16 +73,16 @@ class Spool:
             return self.tables(_guarded(tables))
         items = _guarded(iter(dataset))
         for first in items:
-            whole = chain((first,), items)
-            return self.tables(map(as_table, whole)) if is_batch(first) else self.samples(whole)
+            all_items = chain((first,), items)
+            return self.tables(map(as_table, all_items)) if is_batch(first) else self.samples(all_items)
         return self.samples(iter(()))
 
     def samples(self, items: Iterator[Any]) -> list[SpooledPart]:
         """Write dicts as JSON lines; anything else becomes a line that quarantine receives."""
-        found: list[SpooledPart] = []
+        parts: list[SpooledPart] = []
         more = True
         while more:
-            name = _name(len(found), "samples")
+            name = _name(len(parts), "samples")
             path, rows = self._store.scratch() / name, 0
             with path.open("wb") as file:
                 for item in items:
@@ -92,33 +92,33 @@ class Spool:
                         break
                 else:
                     more = False
-            if rows or not found:  # an empty dataset has one file, too
-                found.append(self.publish(path, name, rows))
+            if rows or not parts:  # an empty dataset has one file, too
+                parts.append(self.publish(path, name, rows))
             else:
                 path.unlink()
-        return found
+        return parts
 
     def tables(self, tables: Iterable[pa.Table]) -> list[SpooledPart]:
         """Write tables; another schema begins another file. Raises DataError without any table."""
-        found: list[SpooledPart] = []
+        parts: list[SpooledPart] = []
         pending: list[pa.Table] = []
         empty: pa.Table | None = None
         size = 0
         for table in _pieces(tables, self._size):
             empty = table.slice(0, 0) if empty is None else empty
             if pending and (size + table.nbytes > self._size or table.schema != pending[0].schema):
-                found.append(self.arrow(pending, _name(len(found), "arrow")))
+                parts.append(self.arrow(pending, _name(len(parts), "arrow")))
                 pending, size = [], 0
             if table.num_rows:
                 pending.append(table)
                 size += table.nbytes
-        if not pending and not found and empty is not None:
+        if not pending and not parts and empty is not None:
             pending = [empty]
         if pending:
-            found.append(self.arrow(pending, _name(len(found), "arrow")))
-        if not found:
+            parts.append(self.arrow(pending, _name(len(parts), "arrow")))
+        if not parts:
             raise DataError("dataset: the stream has no batch, so its columns are unknown")
-        return found
+        return parts
 
     def arrow(self, tables: list[pa.Table], name: str, node: str = "") -> SpooledPart:
         """Write tables of one schema into one Arrow file."""

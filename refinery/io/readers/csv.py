@@ -48,8 +48,8 @@ class Delimited(Reader):
             return super().cut(source, request)
         from refinery.io.readers.delimited import survey
 
-        found, cuts, whole = survey(source, self.delimiter, request.size, request.workers)
-        return Cut(between(source, cuts, whole), found)
+        schema, cuts, total = survey(source, self.delimiter, request.size, request.workers)
+        return Cut(between(source, cuts, total), schema)
 
     def count(self, shard: Shard) -> int:
         """Number of records, found without their values."""

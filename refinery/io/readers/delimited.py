@@ -91,8 +91,8 @@ def survey(
                     kinds = [a.joined(b) for a, b in zip(kinds, running.popleft().result(), strict=True)]
                 if size is not None and reader.position - cuts[-1] >= size:
                     cuts.append(reader.position)
-            for found in running:
-                kinds = [a.joined(b) for a, b in zip(kinds, found.result(), strict=True)]
+            for surveyed in running:
+                kinds = [a.joined(b) for a, b in zip(kinds, surveyed.result(), strict=True)]
     finally:
         reader.close()
     texts = {keys[0] for keys in source.texts if len(keys) == 1}  # these are text, whatever their values look like
@@ -238,14 +238,14 @@ class _Reader:
     def _too_long(self) -> _Records:
         """Skip a line that goes beyond the window."""
         start = self.position
-        found = self._only_bad(self.window.filled, "")
+        batch = self._only_bad(self.window.filled, "")
         end = -1
         while end < 0 and not self.window.ended:
             self._refill()
             end = int(kernels.text.lines.first_line_end(self.window.data, 0, self.window.filled))
             self.at = end if end >= 0 else self.window.filled
         error = f"a line of {self.position - start} bytes is longer than the limit"
-        return replace(found, bad=[replace(found.bad[0], error=error)])
+        return replace(batch, bad=[replace(batch.bad[0], error=error)])
 
     def _only_bad(self, stop: int, error: str) -> _Records:
         raw = self.window.data[self.at : min(stop, self.at + RAW_LIMIT)].tobytes().rstrip(b"\r\n")
@@ -341,8 +341,8 @@ def _found(column: pa.ChunkedArray) -> int:
     return _REAL | long if _every(pc.match_substring_regex(column, _FLOAT)) else _TEXT
 
 
-def _every(found: pa.ChunkedArray) -> bool:
-    return bool(pc.all(found).as_py())
+def _every(flags: pa.ChunkedArray) -> bool:
+    return bool(pc.all(flags).as_py())
 
 
 def _integers(column: pa.ChunkedArray) -> pa.ChunkedArray:

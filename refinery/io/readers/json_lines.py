@@ -240,8 +240,8 @@ def value_cuts(source: Source, size: int, limits: ReadLimits) -> tuple[list[int]
     window = ReadBuffer(source, 0, -1, min(size, limits.batch_bytes), False, limits.line)
     try:
         cuts = _Cuts(window, limits).found(size)
-        whole = window.base + window.filled
-        return [cut for cut in cuts if cut == 0 or cut < whole], whole
+        total = window.base + window.filled
+        return [cut for cut in cuts if cut == 0 or cut < total], total
     finally:
         window.close()
 
@@ -386,10 +386,10 @@ class _Values:
         # A value that shares its line with the bracket, or another value, does not define the column of the others.
         shared = indent.strip() or (first == 0 and self.window.base > 0)
         column = rb"[ \t]?" if shared else re.escape(indent)
-        found = re.compile(rb"\n" + column + rb"\{").search(
+        match = re.compile(rb"\n" + column + rb"\{").search(
             memoryview(data.data), self.at, len(data) if end is None else end
         )
-        return found.end() - 1 if found else -1
+        return match.end() - 1 if match else -1
 
     def _bad(self, stop: int, error: str) -> Batch:
         """A Bad entry for the bytes from `at` to `stop`."""

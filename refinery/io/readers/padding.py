@@ -30,12 +30,12 @@ class Members:
             view[:1], self._ahead = self._ahead, b""
             return 1
         while not self._error and (self._member is not None or self._next()):
-            found = self._decompressed(len(view))
+            data = self._decompressed(len(view))
             if self._member.eof:
                 self._rest, self._member = self._member.unused_data, None
-            if found:
-                view[: len(found)] = found
-                return len(found)
+            if data:
+                view[: len(data)] = data
+                return len(data)
         if self._error:
             raise OSError(self._error)
         return 0
@@ -57,19 +57,19 @@ class Members:
             self._rest = self._rest or self._file.read(_STEP)
             if not self._rest:
                 self._error = "the file ends within a member"
-            elif found := self._step(most):
-                return found
+            elif data := self._step(most):
+                return data
         return b""
 
     def _step(self, most: int) -> bytes:
         before = self._member.copy()
         try:
-            found: bytes = self._member.decompress(self._rest, most)
+            data: bytes = self._member.decompress(self._rest, most)
         except zlib.error as error:
             self._error = str(error)
             return _before_damage(before, self._rest, most)
         self._rest = self._member.unconsumed_tail
-        return found
+        return data
 
     def tell(self) -> int:
         """Bytes of the file that have been read."""
@@ -82,10 +82,10 @@ class Members:
 
 def _before_damage(member: Any, data: bytes, most: int) -> bytes:
     """Decompress byte by byte, up to the damage."""
-    found = b""
+    text = b""
     try:
         for at in range(len(data)):
-            found += member.decompress(data[at : at + 1], most - len(found) or 1)
+            text += member.decompress(data[at : at + 1], most - len(text) or 1)
     except zlib.error:
         pass
-    return found[:most]
+    return text[:most]

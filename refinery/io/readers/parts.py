@@ -15,10 +15,10 @@ from refinery.io.model import Part, Source
 from refinery.kernels.core.arrow import ints, numbers
 
 
-def left(batches: Iterator[Batch], part: Part, carry: Sequence[str], whole: bool = False) -> Iterator[Batch]:
+def left(batches: Iterator[Batch], part: Part, carry: Sequence[str], all_samples: bool = False) -> Iterator[Batch]:
     """The remaining samples, under their numbers in the shard, with the columns of `carry` beside them.
 
-    whole: batches of all samples, with the positions (`chosen`) of the remaining ones.
+    all_samples: batches of all samples, with the positions (`chosen`) of the remaining ones.
     """
     known, picked = _Known(part, carry), part.picked
     assert picked is not None
@@ -26,16 +26,16 @@ def left(batches: Iterator[Batch], part: Part, carry: Sequence[str], whole: bool
         place = np.searchsorted(picked, batch.rows)
         place[place == len(picked)] = 0
         index = np.flatnonzero(picked[place] == batch.rows) if len(picked) else np.zeros(0, np.int64)
-        chosen = index if whole and batch.lines else None
-        found = batch.take(index) if chosen is None else batch
+        chosen = index if all_samples and batch.lines else None
+        rest = batch.take(index) if chosen is None else batch
         if part.source is not None:
             assert part.numbers is not None and part.line_numbers is not None
-            rows = found.rows
-            found = replace(found, rows=part.numbers[rows], line_numbers=part.line_numbers[rows])
+            rows = rest.rows
+            rest = replace(rest, rows=part.numbers[rows], line_numbers=part.line_numbers[rows])
         if chosen is not None:
-            yield replace(found, chosen=chosen, bad=[])
+            yield replace(rest, chosen=chosen, bad=[])
             continue
-        yield replace(found, carried=known.of(found.rows), bad=[])
+        yield replace(rest, carried=known.of(rest.rows), bad=[])
 
 
 def source_of_part(path: str, lines: bool, size: int) -> Source:
@@ -62,10 +62,10 @@ class _Known:
         """The columns for samples of these numbers; NULL for samples that a table does not have."""
         if not self._columns:
             return None
-        found = {}
+        columns = {}
         for name, known, values in self._columns:
             place = np.searchsorted(known, rows)
             inside = place < len(known)
             inside[inside] = known[place[inside]] == rows[inside]
-            found[name] = values.take(ints(place, inside))
-        return pa.table(found)
+            columns[name] = values.take(ints(place, inside))
+        return pa.table(columns)

@@ -58,9 +58,9 @@ class LineRange:
         """Move to the first line that starts after byte `at`."""
         self._file.seek(at)
         while piece := self._file.read(_STEP):
-            found = piece.find(b"\n")
-            if found >= 0:
-                self._at = at + found + 1
+            line_end = piece.find(b"\n")
+            if line_end >= 0:
+                self._at = at + line_end + 1
                 self._file.seek(self._at)
                 return
             at += len(piece)

@@ -77,14 +77,14 @@ class Formats:
         """The name of the format that a recipe names."""
         if form is None:
             return None
-        found = self._in_recipes.get(form) or self._named.get(form.partition(".")[0])
-        return found.name if found is not None else form
+        reader = self._in_recipes.get(form) or self._named.get(form.partition(".")[0])
+        return reader.name if reader is not None else form
 
     def of_file(self, path: str | Path) -> str | None:
         """The format by a file's name, or None."""
         suffix, compression = split_suffix(path)
-        found = self._by_suffix.get(suffix)
-        return None if found is None or (compression and not found.compressed) else found.name
+        reader = self._by_suffix.get(suffix)
+        return None if reader is None or (compression and not reader.compressed) else reader.name
 
     def family(self, name: str) -> str:
         """The format under whose name files of this one are counted: those are read alike."""

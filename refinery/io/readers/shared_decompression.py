@@ -173,10 +173,10 @@ class Cursor:
             return memoryview(b"")
         stop, last = self._stop(end)
         count = min(stop - self._low, most)
-        found = memoryview(self._unit)[self._low : self._low + count]
+        data = memoryview(self._unit)[self._low : self._low + count]
         self._low += count
         self._over = last and self._low == stop
-        return found
+        return data
 
     def _load(self) -> bool:
         if self._ended:
@@ -204,8 +204,8 @@ class Cursor:
             return self._high, False
         if border < self._piece_start:  # the line at this cut ended the previous piece: this piece is empty
             return self._low, True
-        found = self._unit.find(b"\n", max(self._low, border - before), self._high)
-        return (found + 1, True) if found >= 0 else (self._high, False)
+        line_end = self._unit.find(b"\n", max(self._low, border - before), self._high)
+        return (line_end + 1, True) if line_end >= 0 else (self._high, False)
 
     def close(self) -> None:
         """Close the file."""
@@ -237,17 +237,17 @@ class SharedRange:
                 return count
             if self.cursor is None:
                 return 0
-            found = self._next(len(view))
-            view[: len(found)] = found
-            return len(found)
+            data = self._next(len(view))
+            view[: len(data)] = data
+            return len(data)
 
     def _next(self, most: int) -> memoryview:
         assert self.cursor is not None
-        found = self.cursor.take(self.end, most)
-        if not found:
+        data = self.cursor.take(self.end, most)
+        if not data:
             self.damage = self.cursor.damage
             self._relay.idle(self)
-        return found
+        return data
 
     def hand_over(self) -> None:
         """Decompress the rest of the piece for its reader, so that another worker can go on from there."""

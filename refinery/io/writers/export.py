@@ -76,10 +76,10 @@ def join_stats(pieces: Iterable[str | os.PathLike[str]], rows: int, export_path:
     """
 
     def write(aside: str) -> int:
-        with open(aside, "wb") as whole:
+        with open(aside, "wb") as joined:
             for piece in pieces:
                 with open(piece, "rb") as part:
-                    shutil.copyfileobj(part, whole, 1 << 20)
+                    shutil.copyfileobj(part, joined, 1 << 20)
         return rows
 
     return put(stats_path(export_path), write)

@@ -89,20 +89,20 @@ def _cut(parts: Sequence[str], count: int) -> list[list[_Piece]]:
     """The parts, one after another, in `count` runs of about equal bytes and of whole lines."""
     sizes = [os.path.getsize(part) for part in parts]
     total = sum(sizes)
-    found: list[list[_Piece]] = [[]]
+    runs_of_pieces: list[list[_Piece]] = [[]]
     before = 0
     for part, size in zip(parts, sizes, strict=True):
         at = 0
         while at < size:
-            goal = total * len(found) // count - before
-            end = size if len(found) == count or goal >= size else _line_start(part, goal, size)
+            goal = total * len(runs_of_pieces) // count - before
+            end = size if len(runs_of_pieces) == count or goal >= size else _line_start(part, goal, size)
             if end > at:
-                found[-1].append(_Piece(part, at, end))
+                runs_of_pieces[-1].append(_Piece(part, at, end))
             at = max(at, end)
-            if len(found) < count and goal < size:
-                found.append([])
+            if len(runs_of_pieces) < count and goal < size:
+                runs_of_pieces.append([])
         before += size
-    runs = [run for run in found if run]
+    runs = [run for run in runs_of_pieces if run]
     return runs or [[]]
 
 

@@ -61,7 +61,7 @@ def join(parts: Sequence[tuple[int, bytes]]) -> bytes | None:
 
 
 def _value(fields: Struct, number: int) -> Any:
-    return next((value for found, _, value in fields if found == number), None)
+    return next((value for field_number, _, value in fields if field_number == number), None)
 
 
 def _move(group: Struct, by: int, ordinal: int) -> None:
@@ -107,11 +107,11 @@ class _Reader:
         return self._data[self._at - count : self._at]
 
     def _varint(self) -> int:
-        found = shift = 0
+        result = shift = 0
         while (byte := self._byte()) & 0x80:
-            found |= (byte & 0x7F) << shift
+            result |= (byte & 0x7F) << shift
             shift += 7
-        return found | byte << shift
+        return result | byte << shift
 
     def _integer(self) -> int:
         number = self._varint()
@@ -140,12 +140,12 @@ class _Reader:
 
 
 def _varint(number: int) -> bytes:
-    found = bytearray()
+    result = bytearray()
     while number > 0x7F:
-        found.append(number & 0x7F | 0x80)
+        result.append(number & 0x7F | 0x80)
         number >>= 7
-    found.append(number)
-    return bytes(found)
+    result.append(number)
+    return bytes(result)
 
 
 def _integer(number: int) -> bytes:
@@ -171,14 +171,14 @@ def _written(kind: int, value: Any) -> bytes:
 
 
 def _struct(fields: Struct) -> bytes:
-    found = bytearray()
+    result = bytearray()
     before = 0
     for number, kind, value in fields:
         truth = kind in (_TRUE, _FALSE)
         kind = (_TRUE if value else _FALSE) if truth else kind
         step = number - before
-        found += bytes([step << 4 | kind]) if 0 < step < 16 else bytes([kind]) + _integer(number)
-        found += b"" if truth else _written(kind, value)
+        result += bytes([step << 4 | kind]) if 0 < step < 16 else bytes([kind]) + _integer(number)
+        result += b"" if truth else _written(kind, value)
         before = number
-    found.append(0)
-    return bytes(found)
+    result.append(0)
+    return bytes(result)

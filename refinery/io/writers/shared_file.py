@@ -253,11 +253,11 @@ class SharedFile:
         shard.chunks, shard.held, shard.aside = [], 0, path
 
     def _write_all(self, ready: list[tuple[int, _Bytes]]) -> None:
-        for place, found in ready:
-            if isinstance(found, _FileBytes):
-                self._copy(place, found)
+        for place, content in ready:
+            if isinstance(content, _FileBytes):
+                self._copy(place, content)
             else:
-                self._write(place, found)
+                self._write(place, content)
 
     def _write(self, place: int, chunk: memoryview) -> None:
         assert self._file is not None

@@ -53,8 +53,8 @@ def export_parquet(job: ExportJob) -> list[Written]:
         schemas = [pq.read_schema(part).remove_metadata() for part in parts]
         schema = pa.unify_schemas(schemas, promote_options="permissive") if parts else pa.schema([])
         metadata = [pq.read_metadata(part) for part in parts]
-        rows = sum(found.num_rows for found in metadata)
-        size = sum(found.row_group(i).total_byte_size for found in metadata for i in range(found.num_row_groups))
+        rows = sum(footer.num_rows for footer in metadata)
+        size = sum(footer.row_group(i).total_byte_size for footer in metadata for i in range(footer.num_row_groups))
         tables = (conform(table, schema, "a part") for table in _in_order(parts, _tables_of, workers))
         return _write(tables, schema, rows, size, targets, shard_size)
     columns, rows, size = _columns_of(job)
@@ -147,8 +147,8 @@ def _columns_of(job: ExportJob) -> tuple[JsonColumns, int, int]:
     """The columns for all lines, the number of lines, and their bytes."""
     profile, total, total_size = InputProfile(), 0, 0
     with ThreadPoolExecutor(max(1, job.workers)) as pool:
-        for found, rows, size in pool.map(profile_of_part, job.parts):
-            profile.merge(found)
+        for part_profile, rows, size in pool.map(profile_of_part, job.parts):
+            profile.merge(part_profile)
             total += rows
             total_size += size
     if job.profile is not None and (job.whole or not total):

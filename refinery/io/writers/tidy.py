@@ -27,9 +27,9 @@ def tidy(target: str, own: str = "") -> None:
     stem = name[: -len(suffix) - 1] if suffix else name
     for old in Path(folder).glob(f".{glob.escape(stem)}*.tmp"):
         rest, _, owner = old.name.removesuffix(".tmp").rpartition(".")
-        rest, _, found = rest.rpartition(".")
+        rest, _, seal_in_name = rest.rpartition(".")
         ours = rest[1:] == name or re.fullmatch(rf"\.{re.escape(stem)}(_stats|-\d+-of-\d+)(\..*)?", rest)
-        sealed = found == seal(os.path.join(folder, rest[1:]))
+        sealed = seal_in_name == seal(os.path.join(folder, rest[1:]))
         if ours and sealed and old.name != os.path.basename(own) and _abandoned(old, owner):
             old.unlink(missing_ok=True)
     for scratch in Path(folder).glob(f".refinery.{seal(folder)}.*.*"):

@@ -209,11 +209,11 @@ class PartWriter:
 
 def _parsed(values: pa.Array | pa.ChunkedArray) -> pa.Array:
     """JSON texts as their values; fields that are null everywhere become numbers."""
-    found = pa.array(json.loads("[" + ",".join(text or "null" for text in values.to_pylist()) + "]"))
-    if not pa.types.is_struct(found.type):
-        return found
-    fields = [f.with_type(pa.float64()) if pa.types.is_null(f.type) else f for f in found.type]
-    return found.cast(pa.struct(fields))
+    array = pa.array(json.loads("[" + ",".join(text or "null" for text in values.to_pylist()) + "]"))
+    if not pa.types.is_struct(array.type):
+        return array
+    fields = [f.with_type(pa.float64()) if pa.types.is_null(f.type) else f for f in array.type]
+    return array.cast(pa.struct(fields))
 
 
 def _large(data: np.ndarray, offsets: np.ndarray) -> pa.Array:
