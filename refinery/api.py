@@ -29,6 +29,7 @@ from refinery.io.schema import common_schema, partitions_beside, texts_anew
 from refinery.io.script_functions import LINE_FUNCTIONS
 from refinery.io.writers.export import stats_path
 from refinery.operators import Function, Library
+from refinery.operators.processes import using_processes
 from refinery.planning.plan import CompiledStage, Plan
 from refinery.recipe import Recipe
 from refinery.recipe.absolute_paths import seen_from_here
@@ -121,6 +122,7 @@ class Run:
             raise DataError(changed[0])
 
 
+@using_processes()
 def run(
     recipe: str | Path | Mapping[str, Any],
     dataset: Any = None,
@@ -151,6 +153,7 @@ def run(
     )
 
 
+@using_processes()
 def compile(recipe: str | Path | Mapping[str, Any], dataset: Any = None, **overrides: Any) -> str:
     """Compile a recipe to a readable SQL script. Raises as `run` does; the input must exist, for its columns."""
     return script_of(*open_recipe(recipe, overrides, need_inputs=dataset is None), dataset)

@@ -81,6 +81,10 @@ refinery.run(recipes[0])  # libraries are imported, kernels are loaded
 before = snapshot()
 events.clear()
 kept = [refinery.run(recipe).counts.kept for recipe in recipes[1:]]
+try:
+    refinery.compile(recipes[1] | {"process": ["good_mapper", {"sql_filter": {"where": "nothing_here > 1"}}]})
+except refinery.errors.RecipeError:
+    kept.append("refused")
 seen, after = list(events), snapshot()
 print(json.dumps({"kept": kept, "events": seen, "changed": changes(before, after)}))
 """
@@ -112,5 +116,6 @@ def test_the_process_is_as_it_was(tmp_path: Path) -> None:
     recipes.append(read | {"work_dir": str(tmp_path / "read"), "export_path": str(tmp_path / "read" / "out.jsonl")})
     found = outcome(tmp_path, recipes)
     lost = [int(name in ("raises", "crashes", "leaves", "hangs")) for name in BODIES]
-    assert found["kept"][:-1] == [len(samples) - count for count in lost] and found["kept"][-1] > 0
+    assert found["kept"][:-2] == [len(samples) - count for count in lost]
+    assert found["kept"][-2] > 0 and found["kept"][-1] == "refused"
     assert found["changed"] == [] and found["events"] == []
