@@ -213,9 +213,9 @@ def _joined(names: Sequence[str], folder: Path, bounds: str, change: Any) -> tup
     bands, place = [f"band_{band}" for band in range(BANDS)], TaskPlace(str(folder), None, str(folder))
     with (change or nullcontext)():
         began = time.process_time()
-        joins.divide(place, ["_row"], bands, 1, names, "divided.parts")
-        for band in range(BANDS):
-            joins.equal(place, json.dumps(["divided.parts"]), bounds, [(band, band)], f"found_{band}.parts")
+        places = json.loads(joins.divide(place, ["_row"], bands, 1, names, "divided.parts"))
+        for band, start, size in places:
+            joins.equal(place, bounds, [(band, [("divided.parts", start, size)])], f"found_{band}.parts")
         seconds = time.process_time() - began
     files = [pq.ParquetFile(folder / name).metadata for name in names]
     rows = sum(file.num_rows for file in files)

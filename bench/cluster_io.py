@@ -18,6 +18,7 @@ from bench.cluster_model import (
     joins_of,
     partitions_of,
     piece_tasks,
+    read_by,
     shard_count,
     simulate,
     star_tasks,
@@ -25,8 +26,8 @@ from bench.cluster_model import (
 
 # Bytes of a block that a task requests of an object (refinery.storage.object_stream).
 BLOCK = 8 << 20
-# Requests to open an object or a Parquet file before its data come; to read a part of a file: its place, then its bytes.
-OPEN, PART = 3, 2
+# Requests to open an object or a Parquet file before its data come.
+OPEN = 3
 # Files that a shard leaves in a stage, done mark included; files that a task for tables leaves.
 LEFT, TABLES = 4, 8
 
@@ -70,21 +71,21 @@ def traffic(costs: Costs, size: float, cluster: Cluster) -> Mapping[str, Traffic
 
 
 def _of_barrier(costs: Costs, rows: float, workers: int, shards: int) -> tuple[float, float]:
-    """Requests of the tasks of a deduplicator; each task reads a part of each file that the phase before has left."""
+    """Requests of the tasks of a deduplicator; each task reads its parts of what the phase before has left, one request a part."""
     joins, partitions = joins_of(costs, workers), partitions_of(rows, workers)
     divides, stars = divide_tasks(rows, workers, shards), star_tasks(costs, rows, workers)
     parts = {
-        "equal": joins * divides,
-        "gather": partitions * joins,
-        "star": stars * partitions + (2 * costs.rounds - 1) * stars * stars,
-        "reply": stars * (stars + partitions),
-        "spread": partitions * stars,
-        "settle": partitions * partitions,
-        "remove": partitions * partitions,
-        "in_order": 2 * partitions * partitions,
+        "equal": read_by(divides, joins),
+        "gather": read_by(joins, partitions),
+        "star": read_by(partitions, stars) + (2 * costs.rounds - 1) * read_by(stars, stars),
+        "reply": read_by(stars, stars) + stars * partitions,
+        "spread": read_by(stars, partitions),
+        "settle": read_by(partitions, partitions),
+        "remove": read_by(partitions, partitions),
+        "in_order": 2 * read_by(partitions, partitions),
     }
     files = divides + joins + 3 * partitions + 2 * costs.rounds * stars + stars + partitions + 8 * partitions
-    return PART * sum(parts.values()) + 2 * OPEN * shards, files
+    return sum(parts.values()) + 2 * OPEN * shards, files
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from itertools import cycle, islice
 MB = 1e6
 BLOCK = 1 << 20  # samples that are summed up by one task
 LEAST, PIECES = 1 << 16, 2  # as LEAST and EACH of refinery.execution.table_maker
-TOGETHER, DIVIDED, LOOKS = 100_000, 1_000_000, 500  # as on a cluster, in refinery.dedup.barrier
+TOGETHER, DIVIDED, LOOKS = 1_000_000, 1_000_000, 500  # as on a cluster, in refinery.dedup.barrier
+FEW = 16  # as in refinery.dedup.exchange
 STARS = 1 << 16  # as in refinery.dedup.clustering
 GROUP, CALLS, EACH, MANY = 32, 16, 64, 128  # as in refinery.execution.ray.handing
 
@@ -146,33 +147,46 @@ def handed(costs: Costs, workers: int) -> float:
     return max(group / calls, costs.task / (workers // EACH))
 
 
+def read_by(files: int, readers: int) -> int:
+    """Requests of some readers, of which each has a part in every file of the phase before: many files are merged first."""
+    if files <= FEW:
+        return files * readers
+    return files + -(-files // (math.isqrt(files - 1) + 1)) * readers
+
+
 @dataclass(frozen=True)
 class Phase:
     """Tasks of a deduplicator that run side by side. seconds: of all of them. parts: that each reads and writes."""
 
     tasks: int
     seconds: float
-    parts: int
+    parts: float
+
+
+def partly(files: int, readers: int) -> float:
+    """Parts that each of some readers reads, with its share of the merging."""
+    return read_by(files, readers) / readers
 
 
 def phases(costs: Costs, rows: float, workers: int, shards: int) -> list[Phase]:
     """Phases of a deduplicator, with tasks and partitions as `refinery.dedup` chooses them."""
     joins, partitions = joins_of(costs, workers), partitions_of(rows, workers)
     divides, stars = divide_tasks(rows, workers, shards), star_tasks(costs, rows, workers)
+    between = partly(partitions, partitions)
     found = [
-        ("look", -(-shards // LOOKS), 0),
+        ("look", -(-shards // LOOKS), 0.0),
         ("divide", divides, joins),
-        ("equal", joins, divides + partitions),
-        ("gather", partitions, joins + 2 * partitions),
-        ("reply", stars, stars + 2 * partitions),
-        ("spread", partitions, stars + partitions),
-        ("settle", partitions, 3 * partitions),
-        ("remove", partitions, partitions),
+        ("equal", joins, partly(divides, joins) + partitions),
+        ("gather", partitions, partly(joins, partitions) + 2 * partitions),
+        ("reply", stars, partly(stars, stars) + 2 * partitions),
+        ("spread", partitions, partly(stars, partitions) + partitions),
+        ("settle", partitions, between + 2 * partitions),
+        ("remove", partitions, between),
         ("describe", partitions, partitions),
-        ("in_order", 2 * partitions, partitions),
+        ("in_order", 2 * partitions, between),
     ]
     whole = [Phase(tasks, rows * costs.tasks[name], parts) for name, tasks, parts in found]
-    half = Phase(stars, rows * costs.tasks["star"] / (2 * costs.rounds), partitions + stars)
+    half = Phase(stars, rows * costs.tasks["star"] / (2 * costs.rounds), partitions + partly(stars, stars))
     return whole + [half] * (2 * costs.rounds)
 
 

@@ -31,10 +31,10 @@ from bench.markdown import table
 from refinery.dedup import clustering
 from refinery.dedup.barrier import Barrier
 from refinery.dedup.clustering import ClusterTasks
+from refinery.dedup.exchange import Exchange, read_shares, write_groups
 from refinery.dedup.match_keys import SqlLimits
 from refinery.dedup.model import DedupInput, DedupResult
 from refinery.dedup.partitions import LinkFiles, Partitions
-from refinery.dedup.row_groups import read_parts, write_groups
 from refinery.dedup.tasks import joins
 from refinery.operators import Library
 from refinery.storage.local import LocalStore
@@ -94,7 +94,7 @@ class OneByOne(ThreadExecutor):
             found.append(work(self.place, *shared, *call))
             self.seconds[work.__name__].append(time.process_time() - began)
             if work.__name__ == "gather":
-                self.apart += json.loads(found[-1])[1]
+                self.apart += json.loads(found[-1])[0]
         return found
 
 
@@ -150,12 +150,14 @@ def of_keys(folder: Path, store: LocalStore, names: list[str], partitions: int) 
     every.map(joins.look, [(names,)], (None,))
     divided = [f"stage_1/joined/divided_{number:05d}.parts" for number in range(partitions)]
     groups = [(names[number::partitions], divided[number]) for number in range(partitions)]
-    every.map(joins.divide, groups, (["_row"], bands, 1))
+    between = Exchange(every, "stage_1/joined")
+    places = [json.loads(answer) for answer in every.map(joins.divide, groups, (["_row"], bands, 1))]
+    shares = between.shares(divided, places, len(bands))
     links = [f"stage_1/joined/found_{band:05d}.parquet" for band in range(len(bands))]
-    calls = [([(band, band)], name) for band, name in enumerate(links)]
-    linked = every.map(joins.equal, calls, (json.dumps(divided), parts.bounds))
-    tasks = ClusterTasks(every, "stage_1", parts, lambda names: None)
-    tasks.settle(given, LinkFiles(links, [*map(int, linked)]), findings)()
+    calls = [([(band, shares[band])], name) for band, name in enumerate(links)]
+    linked = [json.loads(answer) for answer in every.map(joins.equal, calls, (parts.bounds,))]
+    tasks = ClusterTasks(every, between, "stage_1", parts, lambda names: None)
+    tasks.settle(given, LinkFiles(links, linked), findings)()
     driver = time.process_time() - began - every.total
     made = sum(path.stat().st_size for path in (folder / "stage_1").rglob("*") if path.is_file())
     began = time.process_time()
@@ -191,8 +193,9 @@ def of_part(folder: Path, store: LocalStore, parts: int = 1000) -> float:
         {"_row": np.arange(parts), "root": np.arange(parts), "via": np.arange(parts), "how": np.arange(parts)}
     )
     began = time.process_time()
-    write_groups(table, "_row", range(parts + 1), folder / "many.parts")
-    read_parts(store, ["many.parts"] * parts, parts // 2)
+    places = write_groups(table, "_row", range(parts + 1), folder / "many.parts")
+    for _, start, size in places:
+        read_shares(store, [("many.parts", start, size)])
     return (time.process_time() - began) / parts / 2
 
 

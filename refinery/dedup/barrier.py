@@ -18,6 +18,7 @@ from refinery.common.connections import connect
 from refinery.common.in_thread import InThread
 from refinery.compiler.templates import lit
 from refinery.dedup.clustering import ClusterTasks
+from refinery.dedup.exchange import Exchange, Share
 from refinery.dedup.index import open_index
 from refinery.dedup.index_pieces import IndexTasks, Pieces
 from refinery.dedup.matchers.model import SampleMatcher
@@ -39,6 +40,11 @@ _MOST = 20_000_000
 _DIVIDED, _LOOKS = 1_000_000, 500
 # Most bytes of match keys among which a task searches.
 _BYTES = 1 << 30
+# Least rows of a partition of the samples: the requests between partitions grow with their number, a task takes 2 µs a row.
+_TOGETHER = 1_000_000
+
+# `how`, the number of a compared column, and where some of its values are.
+Column = tuple[int, Sequence[Share]]
 
 
 class Barrier:
@@ -49,6 +55,7 @@ class Barrier:
 
     def __init__(self, executor: Executor, store: Store, results: Store, folder: str) -> None:
         self._executor, self._store, self._results, self._folder = executor, store, results, folder
+        self._exchange = Exchange(executor, f"{folder}/joined")
         self._before: Pieces = ()
         self._count = 1
 
@@ -112,15 +119,15 @@ class Barrier:
         shares: int,
         rows: int,
         least: int = 1,
-    ) -> list[str]:
-        """Files of match keys by compared columns and shares, see `joins.divide`. least: number of tasks."""
+    ) -> list[list[Share]]:
+        """The match keys by compared columns and shares, see `joins.divide`: where each part is. least: number of tasks."""
         tasks = max(least, -(-rows // _DIVIDED), min(self._parts(rows * len(compared)), self._executor.capacity()))
         groups = list(_batched(given.files, -(-len(given.files) // tasks)))
-        names = [f"{self._folder}/joined/divided_{number:05d}.parts" for number in range(len(groups))]
+        names = self._exchange.names("divided", len(groups))
         calls = [(list(group), name) for group, name in zip(groups, names, strict=True)]
         shared = list(carried), list(compared), shares
-        self._executor.map(joins.divide, calls, shared, f"{given.step.name}: keys by shares")
-        return names
+        answers = self._executor.map(joins.divide, calls, shared, f"{given.step.name}: keys by shares")
+        return self._exchange.shares(names, [json.loads(answer) for answer in answers], shares * len(compared))
 
     def _samples(self, given: DedupInput, findings: DedupResult) -> Callable[[], None]:
         """Record the samples to remove, and the file for the index; returns what writes their tables."""
@@ -133,7 +140,9 @@ class Barrier:
         self._count = len(partitions)
         write: Callable[[], None] = _nothing
         if any(links.linked):
-            write = ClusterTasks(self._executor, self._folder, partitions, self._keep).settle(together, links, findings)
+            write = ClusterTasks(self._executor, self._exchange, self._folder, partitions, self._keep).settle(
+                together, links, findings
+            )
         findings.notes[:0] = [f"{given.step.where}: {given.step.name}: {note}" for note in links.notes]
         findings.notes += self._notes_on_short(given, own, findings)
         if index is not None and (name := tasks.extend(together, own, partitions, findings)):
@@ -170,15 +179,16 @@ class Barrier:
 
     def _partitions(self, given: DedupInput, rows: int, wave: int) -> Partitions:
         """Partitions of the samples, for `wave` tasks at once."""
-        return Partitions.of(given, max(1, min(wave, rows // self._executor.worth), rows // _MOST), self._before)
+        least = max(_TOGETHER, self._executor.worth)
+        return Partitions.of(given, max(1, min(wave, rows // least), rows // _MOST), self._before)
 
     def _equal(self, given: DedupInput, columns: Sequence[tuple[str, int]], rows: int) -> tuple[Partitions, LinkFiles]:
         """Links of samples that are equal in one of some columns."""
-        divided, groups, partitions = self._by_columns(given, columns, rows)
-        names = self._names(len(groups), "parts")
+        groups, partitions = self._by_columns(given, columns, rows)
+        names = self._exchange.names("found", len(groups))
         calls = [(list(group), name) for group, name in zip(groups, names, strict=True)]
-        shared, label = (json.dumps(divided), partitions.bounds), f"{given.step.name}: equal keys"
-        linked = [int(answer) for answer in self._executor.map(joins.equal, calls, shared, label)]
+        answers = self._executor.map(joins.equal, calls, (partitions.bounds,), f"{given.step.name}: equal keys")
+        linked = [json.loads(answer) for answer in answers]
         return partitions, LinkFiles(names, linked)
 
     def _verified(
@@ -187,20 +197,20 @@ class Barrier:
         """Links of the candidates that are alike. columns: of bands."""
         if not columns:  # no sample has bands
             return Partitions.of(given, 1, self._before), LinkFiles()
-        divided, groups, partitions = self._by_columns(given, columns, rows)
-        tasks = CandidateTasks(self._executor, f"{self._folder}/joined", partitions)
-        return partitions, tasks.verified(given, divided, groups)
+        groups, partitions = self._by_columns(given, columns, rows)
+        tasks = CandidateTasks(self._executor, self._exchange, f"{self._folder}/joined", partitions)
+        return partitions, tasks.verified(given, groups)
 
     def _by_columns(
         self, given: DedupInput, columns: Sequence[tuple[str, int]], rows: int
-    ) -> tuple[list[str], list[Sequence[tuple[int, int]]], Partitions]:
-        """Files of compared columns by shares of their values; parts of each task, with `how` of each part; partitions of samples."""
+    ) -> tuple[list[Sequence[Column]], Partitions]:
+        """Compared columns, by shares of their values, that each task joins; partitions of samples."""
         shares, wave = max(1, -(-rows // _MOST)), self._wave(rows * len(columns))
         together = 1 if shares > 1 else -(-len(columns) // wave)
         shares = max(shares, wave // len(columns))
-        parts = [(at * shares + share, how) for at, (_, how) in enumerate(columns) for share in range(shares)]
         divided = self._divide(given, ["_row"], [name for name, _ in columns], shares, rows)
-        return divided, list(_batched(parts, together)), self._partitions(given, rows, wave)
+        parts = [(columns[at // shares][1], own) for at, own in enumerate(divided)]
+        return list(_batched(parts, together)), self._partitions(given, rows, wave)
 
     def _searched(self, given: DedupInput, seen: Any) -> tuple[Partitions, LinkFiles]:
         """Links of the pairs that the matcher's own code finds, in one task or by shares of its columns' values."""
@@ -209,10 +219,10 @@ class Barrier:
         columns = _columns(matcher, "candidate_columns", seen["columns"], params) if several else None
         names = [name for name, _ in columns or []]
 
-        def divide(carried: Sequence[str], compared: Sequence[str], shares: int, least: int) -> list[str]:
+        def divide(carried: Sequence[str], compared: Sequence[str], shares: int, least: int) -> list[list[Share]]:
             return self._divide(given, carried, compared, shares, rows, least)
 
-        tasks = SearchTasks(self._executor, f"{self._folder}/joined", _BYTES, given, seen, divide)
+        tasks = SearchTasks(self._executor, self._exchange, _BYTES, given, seen, divide)
         wave = self._wave(rows * max(1, len(names)))
         partitions = self._partitions(given, rows, wave)
         return partitions, tasks.links(tasks.shares(names, wave), partitions, self._compares(given))
@@ -226,9 +236,10 @@ class Barrier:
         rows, sql = self._look(given.files)["rows"], statement_of(given.operator, given.step.params)
         shares = max(-(-rows // _MOST), self._parts(rows))
         divided = self._divide(given, ["_row", "unit"], ["key"], shares, rows) if shares > 1 else []
-        names = self._names(shares, "parquet")
-        shared, label = (json.dumps(divided), list(given.files), sql), f"{given.step.name}: equal units"
-        counts = self._executor.map(joins.units, list(enumerate(names)), shared, label)
+        calls: list[Sequence[Share]] = [own for own in divided if own] if shares > 1 else [[]]
+        names = self._exchange.names("found", len(calls), "parquet")
+        shared, label = ([] if shares > 1 else list(given.files), sql), f"{given.step.name}: equal units"
+        counts = self._executor.map(joins.units, list(zip(calls, names, strict=True)), shared, label)
         found = [str(self._store.fetch(n)) for n, count in zip(names, counts, strict=True) if int(count)]
         if found:
             path = given.folder / "duplicates.parquet"
@@ -244,9 +255,6 @@ class Barrier:
         with connect(sorted(folders), given.room.threads, given.room.memory, given.room.folder) as con:
             select = f"SELECT * FROM read_parquet({lit(list(files))}) ORDER BY _row, unit"
             con.execute(f"COPY ({select}) TO {lit(target)} (FORMAT parquet, COMPRESSION zstd)").fetchall()
-
-    def _names(self, count: int, ending: str) -> list[str]:
-        return [f"{self._folder}/joined/found_{number:05d}.{ending}" for number in range(count)]
 
 
 def _columns(

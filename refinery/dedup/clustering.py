@@ -12,6 +12,7 @@ import numpy as np
 
 from refinery.compiler.deduplicators import key_name, matched, statement
 from refinery.dedup import limits
+from refinery.dedup.exchange import Exchange, Share
 from refinery.dedup.model import DedupInput, DedupResult
 from refinery.dedup.partitions import LinkFiles, Partitions
 from refinery.dedup.tasks import clusters, roots
@@ -24,16 +25,15 @@ _FEW, _EACH = 1 << 18, 1 << 16
 
 
 class _Settled(NamedTuple):
-    """Files that tasks have left of clusters, by partitions of roots.
+    """Files that tasks have left of clusters.
 
-    removed, members: with parts for all partitions. matches: of removed samples, with the files of their match keys. clustered:
-    partitions of samples that stay, which have members. largest: size of the largest cluster.
+    removed, members: shares by partitions of samples. matches: of removed samples, by partitions of roots, with the files of
+    their match keys. largest: size of the largest cluster.
     """
 
-    removed: list[str]
-    members: list[str]
+    removed: list[list[Share]]
+    members: list[list[Share]]
     matches: list[tuple[list[str], str]]
-    clustered: list[int]
     largest: int
 
 
@@ -44,9 +44,14 @@ class ClusterTasks:
     """
 
     def __init__(
-        self, executor: Executor, folder: str, partitions: Partitions, keep: Callable[[Iterable[str]], None]
+        self,
+        executor: Executor,
+        exchange: Exchange,
+        folder: str,
+        partitions: Partitions,
+        keep: Callable[[Iterable[str]], None],
     ) -> None:
-        self._executor, self._folder, self._keep = executor, folder, keep
+        self._executor, self._exchange, self._folder, self._keep = executor, exchange, folder, keep
         self._parts, self._count = partitions, len(partitions)
 
     def settle(self, given: DedupInput, links: LinkFiles, findings: DedupResult) -> Callable[[], None]:
@@ -54,51 +59,70 @@ class ClusterTasks:
 
         Raises OperatorError if a safety limit is broken.
         """
-        names = [name for name, rows in zip(links.names, links.linked, strict=True) if rows]
-        if self._count > 1 or len(names) > 1:  # else a sample has one link, whose root is final
-            names = self._spread(given, *self._gather(names))
-        settled = self._settle(given, names)
-        parts = self._remove(settled, findings)
-        findings.duplicates = self._final("duplicates", parts)
-        findings.clusters = self._final("clusters", settled.clustered)
+        shares = self._exchange.shares(links.names, links.linked, self._count)
+        if self._count > 1 or sum(map(bool, links.linked)) > 1:  # else a sample has one link, whose root is final
+            shares = self._spread(given, *self._gather(shares))
+        settled = self._settle(given, shares)
+        self._remove(settled, findings)
+        findings.duplicates = self._final("duplicates", _some(settled.removed))
+        findings.clusters = self._final("clusters", _some(settled.members))
         findings.notes = limits.check(given.step, settled.largest, *_by_source(given, findings))
-        return partial(self._write_tables, given, settled, parts, findings)
+        return partial(self._write_tables, given, settled, findings)
 
-    def _gather(self, names: Sequence[str]) -> tuple[dict[int, str], list[str]]:
-        """Files with one link for each sample, by partition, and files of the first roots of other roots."""
-        links = self._names("links", self._count)
-        equal, wanted = (self._names(kind, self._count, "parts") for kind in ("equal", "wanted"))
-        calls = [(part, links[part], equal[part], wanted[part]) for part in range(self._count)]
-        found = [json.loads(answer) for answer in self._run(clusters.gather, calls, json.dumps(names), self._bounds)]
-        there = {part: links[part] for part, (rows, _) in enumerate(found) if rows}
-        apart = sum(equalities for _, equalities in found)
+    def _gather(self, shares: Sequence[Sequence[Share]]) -> tuple[dict[int, str], list[list[Share]]]:
+        """Files with one link for each sample, by partition, and shares of the first roots of other roots."""
+        parts, links = _some(shares), self._exchange.names("links", self._count, "parquet")
+        equal, wanted = (self._exchange.names(kind, self._count) for kind in ("equal", "wanted"))
+        calls = [(shares[part], links[part], equal[part], wanted[part]) for part in parts]
+        answers = [json.loads(answer) for answer in self._run(clusters.gather, calls, self._bounds)]
+        there = {part: links[part] for part in parts}
+        apart = sum(equalities for equalities, *_ in answers)
         if not apart:
-            return there, []
-        asked = [wanted[part] if part in there else "" for part in range(self._count)]
-        return there, self._replies(self._resolved([equal[part] for part in there], apart), asked, apart)
+            return there, [[] for _ in range(self._count)]
+        found = self._exchange.shares(
+            [equal[part] for part in parts], [places for _, places, _ in answers], self._count
+        )
+        asked: list[list[Share]] = [[] for _ in range(self._count)]
+        for part, (*_, places) in zip(parts, answers, strict=True):
+            asked[part] = [(wanted[part], start, size) for _, start, size in places]
+        numbers = [[number for number, *_ in places] for *_, places in answers]
+        return there, self._replies(self._resolved(found, apart), dict(zip(parts, numbers, strict=True)), asked, apart)
 
-    def _resolved(self, names: list[str], apart: int) -> list[str]:
-        """Files of equalities by which every root is equal to the first one of its component alone."""
+    def _resolved(self, shares: list[list[Share]], apart: int) -> list[list[Share]]:
+        """Shares of equalities by which every root is equal to the first one of its component alone."""
         if apart <= _FEW:
-            star = self._names("star", 1, "parts")
-            self._run(roots.resolve, [(star[0],)], json.dumps(names), self._bounds)
-            return star
+            star = self._exchange.names("star", 1)
+            [answer] = self._run(roots.resolve, [(_all(shares), star[0])], self._bounds)
+            return self._exchange.shares(star, [json.loads(answer)], self._count)
         ranges, changes, rounds = self._ranges(apart), 1, 0
         while changes:
             changes, rounds = 0, rounds + 1
             for larger in (True, False):
-                to = self._names(f"star_{rounds}_{'ab'[larger]}", len(ranges), "parts")
-                calls = list(zip(ranges, to, strict=True))
-                found = self._run(roots.star, calls, json.dumps(names), self._bounds, larger)
-                changes, names = changes + sum(map(int, found)), to
-        return names
+                to = self._exchange.names(f"star_{rounds}_{'ab'[larger]}", len(ranges))
+                calls = [(_all(shares[first:end]), name) for (first, end), name in zip(ranges, to, strict=True)]
+                found = [json.loads(answer) for answer in self._run(roots.star, calls, self._bounds, larger)]
+                changes += sum(count for count, _ in found)
+                shares = self._exchange.shares(to, [places for _, places in found], self._count)
+        return shares
 
-    def _replies(self, names: list[str], asked: list[str], apart: int) -> list[str]:
-        """Files of first roots, a part for each partition."""
-        ranges = self._ranges(apart)
-        to = self._names("reply", len(ranges), "parts")
-        self._run(roots.reply, list(zip(ranges, to, strict=True)), json.dumps(names), json.dumps(asked))
-        return to
+    def _replies(
+        self, shares: list[list[Share]], numbers: dict[int, list[int]], asked: list[list[Share]], apart: int
+    ) -> list[list[Share]]:
+        """Shares of first roots. numbers: of the partitions of the roots that a partition asks for. asked: shares of these roots."""
+        ranges, calls = self._ranges(apart), []
+        to = self._exchange.names("reply", len(ranges))
+        for (first, end), name in zip(ranges, to, strict=True):
+            own = [
+                [
+                    share
+                    for number, share in zip(numbers.get(part, ()), asked[part], strict=True)
+                    if first <= number < end
+                ]
+                for part in range(self._count)
+            ]
+            calls.append((_all(shares[first:end]), own, name))
+        places = [json.loads(answer) for answer in self._run(roots.reply, calls)]
+        return self._exchange.shares(to, places, self._count)
 
     def _ranges(self, apart: int) -> list[tuple[int, int]]:
         """Ranges of partitions of which a task each resolves equalities, of which there are `apart`."""
@@ -106,58 +130,59 @@ class ClusterTasks:
         cuts = np.linspace(0, self._count, tasks + 1).astype(int).tolist()
         return list(zip(cuts[:-1], cuts[1:], strict=True))
 
-    def _spread(self, given: DedupInput, links: dict[int, str], final: list[str]) -> list[str]:
-        """Files of links with match keys, a part for each partition of roots."""
+    def _spread(self, given: DedupInput, links: dict[int, str], final: list[list[Share]]) -> list[list[Share]]:
+        """Shares of links with match keys, by partitions of roots."""
         keys = self._parts.files(given.files) if self._count > 1 else [[]]
-        to = self._names("spread", self._count, "parts")
+        to = self._exchange.names("spread", self._count)
         lists = [f"{column.each}_" for column in given.operator.matcher.columns if column.form == "columns"]
-        calls = [(part, name, keys[part], to[part]) for part, name in links.items()]
-        self._run(clusters.spread, calls, json.dumps(final), lists, self._bounds)
-        return [to[part] for part in links]
+        calls = [(final[part], name, keys[part], to[part]) for part, name in links.items()]
+        places = [json.loads(answer) for answer in self._run(clusters.spread, calls, lists, self._bounds)]
+        return self._exchange.shares([to[part] for part in links], places, self._count)
 
-    def _settle(self, given: DedupInput, names: list[str]) -> _Settled:
-        """Have the clusters settled. names: files of links."""
-        keys = list(given.files) if self._count == 1 else []
-        own = self._names("keys", self._count)
-        kinds = (("removed", "parts"), ("members", "parts"), ("matches", "parquet"))
-        files = [self._names(kind, self._count, suffix) for kind, suffix in kinds]
-        calls = [(part, keys, own[part], *(paths[part] for paths in files)) for part in range(self._count)]
-        found = self._run(clusters.settle, calls, json.dumps(names), _survivors(given), self._bounds)
+    def _settle(self, given: DedupInput, shares: Sequence[Sequence[Share]]) -> _Settled:
+        """Have the clusters settled. shares: of links, by partitions of roots."""
+        keys, parts = (list(given.files) if self._count == 1 else []), _some(shares)
+        own, matches = (self._exchange.names(kind, self._count, "parquet") for kind in ("keys", "matches"))
+        removed, members = (self._exchange.names(kind, self._count) for kind in ("removed", "members"))
+        calls = [(shares[part], own[part], removed[part], members[part], matches[part]) for part in parts]
+        found = self._run(clusters.settle, calls, _survivors(given), self._bounds, keys)
         answers = [json.loads(answer) for answer in found]
-        some = [part for part, (_, size, _) in enumerate(answers) if size]
-        removed, members, matches = ([paths[part] for part in some] for paths in files)
-        matched_keys = [(keys or [own[part]], path) for part, path in zip(some, matches, strict=True)]
-        there = sorted({part for _, _, parts in answers for part in parts})
-        return _Settled(removed, members, matched_keys, there, max(size for _, size, _ in answers))
+        by_sample = [
+            self._exchange.shares([names[part] for part in parts], [answer[at] for answer in answers], self._count)
+            for at, names in ((1, removed), (2, members))
+        ]
+        described = [(keys or [own[part]], matches[part]) for part in parts]
+        return _Settled(by_sample[0], by_sample[1], described, max(size for size, *_ in answers))
 
-    def _remove(self, settled: _Settled, findings: DedupResult) -> list[int]:
-        """Record the removed samples; returns their partitions."""
-        names = self._final("removed", range(self._count), "rows")
-        found = self._run(clusters.remove, list(enumerate(names)), json.dumps(settled.removed))
-        answers = [json.loads(answer) for answer in found]
-        parts = [part for part, (_, places) in enumerate(answers) if places]
-        for part in parts:
-            seen, places = answers[part]
-            findings.seen[names[part]] = seen[0], seen[1]
-            findings.removed_in |= {shard: RemovedIn(names[part], *place) for shard, *place in places}
-        self._keep(names[part] for part in parts)
-        return parts
+    def _remove(self, settled: _Settled, findings: DedupResult) -> None:
+        """Record the removed samples."""
+        parts = _some(settled.removed)
+        names = self._final("removed", parts, "rows")
+        calls = [(settled.removed[part], name) for part, name in zip(parts, names, strict=True)]
+        for name, answer in zip(names, self._run(clusters.remove, calls), strict=True):
+            (size, digest), places = json.loads(answer)
+            findings.seen[name] = size, digest
+            findings.removed_in |= {shard: RemovedIn(name, *place) for shard, *place in places}
+        self._keep(names)
 
-    def _write_tables(self, given: DedupInput, settled: _Settled, parts: list[int], findings: DedupResult) -> None:
+    def _write_tables(self, given: DedupInput, settled: _Settled, findings: DedupResult) -> None:
         """Write the tables of duplicates and of clusters."""
-        to = self._names("described", len(settled.matches), "parts")
-        calls = [(keys, matches, name) for (keys, matches), name in zip(settled.matches, to, strict=True)]
+        to = self._exchange.names("described", len(settled.matches))
+        calls = [(*one, name) for one, name in zip(settled.matches, to, strict=True)]
         sql, functions = statement("duplicates", **matched(given.operator)), to_json(list(given.operator.functions))
-        self._run(clusters.describe, calls, sql, functions, self._bounds)
-        files = json.dumps({"duplicates": to, "clusters": settled.members})
-        ordered: list[tuple[Any, ...]] = [
-            ("duplicates", ["_row"], part, name) for part, name in zip(parts, findings.duplicates, strict=True)
+        places = [json.loads(answer) for answer in self._run(clusters.describe, calls, sql, functions, self._bounds)]
+        described = self._exchange.shares(to, places, self._count)
+        ordered = [
+            *(
+                (["_row"], described[part], name)
+                for part, name in zip(_some(described), findings.duplicates, strict=True)
+            ),
+            *(
+                (["kept", "_row"], settled.members[part], name)
+                for part, name in zip(_some(settled.members), findings.clusters, strict=True)
+            ),
         ]
-        ordered += [
-            ("clusters", ["kept", "_row"], part, name)
-            for part, name in zip(settled.clustered, findings.clusters, strict=True)
-        ]
-        for (*_, name), answer in zip(ordered, self._run(clusters.in_order, ordered, files), strict=True):
+        for (*_, name), answer in zip(ordered, self._run(clusters.in_order, ordered), strict=True):
             size, digest = json.loads(answer)
             findings.seen[name] = size, digest
         self._keep([*findings.duplicates, *findings.clusters])
@@ -170,13 +195,19 @@ class ClusterTasks:
     def _bounds(self) -> str:
         return self._parts.bounds
 
-    def _names(self, kind: str, count: int, suffix: str = "parquet") -> list[str]:
-        """Names of files that are removed when the deduplicator is done."""
-        return [f"{self._folder}/joined/{kind}_{number:05d}.{suffix}" for number in range(count)]
-
     def _final(self, kind: str, parts: Iterable[int], suffix: str = "parquet") -> tuple[str, ...]:
         """Names of files that stay."""
         return tuple(f"{self._folder}/{kind}_{number:05d}.{suffix}" for number in parts)
+
+
+def _some(shares: Sequence[Sequence[Share]]) -> list[int]:
+    """Partitions that have shares."""
+    return [part for part, own in enumerate(shares) if own]
+
+
+def _all(shares: Iterable[Sequence[Share]]) -> list[Share]:
+    """The shares of several partitions, those of one file together."""
+    return sorted(share for own in shares for share in own)
 
 
 def _survivors(given: DedupInput) -> str:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
+from refinery.dedup.exchange import Places
 from refinery.dedup.model import DedupInput
 from refinery.workers.match_keys import SHARD_BITS
 
@@ -53,8 +53,8 @@ class Partitions:
 
 @dataclass
 class LinkFiles:
-    """Files of links, the partitions that each of them has, and notes."""
+    """Files of links by partitions, the places of their parts, and notes."""
 
     names: list[str] = field(default_factory=list)
-    linked: list[Any] = field(default_factory=list)
+    linked: list[Places] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from refinery.dedup.exchange import Exchange, Share
 from refinery.dedup.model import DedupInput
 from refinery.dedup.partitions import LinkFiles, Partitions
 from refinery.dedup.tasks import searches
@@ -13,29 +14,29 @@ from refinery.operators import imported_modules
 from refinery.workers.executor import Executor
 from refinery.workers.serialization import to_json
 
-# Carried columns, compared columns, number of shares, least number of tasks; returns names of files.
-Divide = Callable[[Sequence[str], Sequence[str], int, int], list[str]]
+# Carried columns, compared columns, number of shares, least number of tasks; returns the shares of each part.
+Divide = Callable[[Sequence[str], Sequence[str], int, int], list[list[Share]]]
 # A column, a share of its values, and the number of shares.
 Among = tuple[str, int, int]
 
 
 class SearchTasks:
-    """Tasks of one deduplicator. folder: of its temporary files in the store. most: bytes of match keys in a share.
+    """Tasks of one deduplicator. most: bytes of match keys in a share.
 
     seen: columns, rows and bytes of the match keys. divide: writes carried and compared columns by shares, with so many tasks at
-    least; returns the files, see `joins.divide`.
+    least; returns the shares of each part, see `joins.divide`.
     """
 
     def __init__(
         self,
         executor: Executor,
-        folder: str,
+        exchange: Exchange,
         most: int,
         given: DedupInput,
         seen: Any,
         divide: Divide,
     ) -> None:
-        self._executor, self._folder, self._most = executor, folder, most
+        self._executor, self._exchange, self._most = executor, exchange, most
         self._given, self._seen, self._divide = given, seen, divide
 
     def shares(self, columns: Sequence[str], wave: int) -> list[Among]:
@@ -52,15 +53,15 @@ class SearchTasks:
         compared.
         """
         columns = list(dict.fromkeys(column for column, *_ in among))
-        divided = json.dumps(self._divided(columns, among))
-        names = [f"{self._folder}/found_{number:05d}.parts" for number in range(max(1, len(among)))]
+        divided = self._divided(columns, among)
+        names = self._exchange.names("found", max(1, len(among)))
         matching, bounds = json.dumps(vars(_search(self._given)), default=list), partitions.bounds
         calls = []
         for at, name in enumerate(names):
             group = among[at] if among else None
             read = self._values([column for column in columns if group is None or column != group[0]])
-            files = [] if divided != "[]" else list(self._given.files)
-            calls.append((files, divided, at, matching, read, group, bounds, name))
+            files, shares = ([], divided[at]) if divided else (list(self._given.files), [])
+            calls.append((files, shares, matching, read, group, bounds, name))
         answers = self._here(calls) if here else self._run(searches.search, calls, "matches")
         kinds = {kind for one in answers for kind in one["kinds"]}
         if kinds:
@@ -68,8 +69,8 @@ class SearchTasks:
         notes = [note for one in answers for note in one["notes"]]
         return LinkFiles([call[-1] for call in calls], [one["parts"] for one in answers], notes)
 
-    def _divided(self, columns: Sequence[str], among: Sequence[Among]) -> list[str]:
-        """Files with each share, which is written once so that its task need not read the others; none where they are few.
+    def _divided(self, columns: Sequence[str], among: Sequence[Among]) -> list[list[Share]]:
+        """Places of each share, which is written once so that its task need not read the others; none where they are few.
 
         Only for columns of numbers: values of other types may be of several types in several files.
         """

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from refinery.dedup.exchange import Exchange, Share
 from refinery.dedup.matchers.candidates import ROUNDS, left_over
 from refinery.dedup.model import DedupInput
 from refinery.dedup.partitions import LinkFiles, Partitions
-from refinery.dedup.row_groups import Share, shares_of
 from refinery.dedup.tasks import candidates
 from refinery.io.model import Part, Shard
 from refinery.workers.executor import Executor
@@ -21,26 +21,25 @@ _BATCH = 16 << 20
 
 
 class CandidateTasks:
-    """Tasks of one deduplicator. folder: of its temporary files in the store."""
+    """Tasks of one deduplicator. folder: of the shingles in the store."""
 
     def __init__(
         self,
         executor: Executor,
+        exchange: Exchange,
         folder: str,
         partitions: Partitions,
     ) -> None:
-        self._executor, self._folder = executor, folder
+        self._executor, self._exchange, self._folder = executor, exchange, folder
         self._parts, self._count = partitions, len(partitions)
 
-    def verified(
-        self, given: DedupInput, divided: Sequence[str], groups: Sequence[Sequence[tuple[int, int]]]
-    ) -> LinkFiles:
+    def verified(self, given: DedupInput, groups: Sequence[Sequence[tuple[int, Sequence[Share]]]]) -> LinkFiles:
         """Links of samples that share a band and are alike; see `matchers.candidates.verified`.
 
-        divided: files of bands by shares, see `joins.divide`. groups: parts of each task, and the band of each part.
+        groups: the parts of each task: the band, and the shares of `joins.divide`.
         """
         found, states = LinkFiles(), self._names("buckets", len(groups))
-        members = self._buckets(divided, groups, states)
+        members = self._buckets(groups, states)
         if not any(members):
             return found
         shingles, keys = self._shingles(given, members), self._parts.files(given.files)
@@ -76,13 +75,13 @@ class CandidateTasks:
             )
 
     def _buckets(
-        self, divided: Sequence[str], groups: Sequence[Sequence[tuple[int, int]]], states: Sequence[str]
+        self, groups: Sequence[Sequence[tuple[int, Sequence[Share]]]], states: Sequence[str]
     ) -> list[list[Share]]:
         """Parts of members by partition."""
         to = self._names("members", len(groups), "parts")
         calls = [(at, list(group), states[at], to[at]) for at, group in enumerate(groups)]
-        found = self._run(candidates.buckets, calls, json.dumps(divided), self._parts.bounds)
-        return shares_of(to, [json.loads(answer) for answer in found.values()], self._count)
+        found = self._run(candidates.buckets, calls, self._parts.bounds)
+        return self._exchange.shares(to, [json.loads(answer) for answer in found.values()], self._count)
 
     def _shingles(self, given: DedupInput, members: Sequence[Sequence[Share]]) -> list[list[str]]:
         """Files of shingles of the members, by partition."""
@@ -121,7 +120,9 @@ class CandidateTasks:
             for at, state in enumerate(states)
         ]
         found = [json.loads(answer) for answer in self._run(candidates.pairs, calls).values()]
-        return [name for name, parts in zip(after, found, strict=True) if parts], shares_of(to, found, self._count)
+        return [name for name, parts in zip(after, found, strict=True) if parts], self._exchange.shares(
+            to, found, self._count
+        )
 
     def _carried(
         self, number: int, shares: Sequence[Sequence[Share]], files: Sequence[list[str]], column: str
@@ -130,7 +131,8 @@ class CandidateTasks:
         to, bounds = self._names(f"carried_{column}_{number}", self._count, "parts"), self._parts.bounds
         calls = [(at, own, files[at], column, bounds, to[at]) for at, own in _some(shares) if files[at]]
         found = self._run(candidates.carry, calls)
-        return shares_of([to[at] for at in found], [json.loads(answer) for answer in found.values()], self._count)
+        places = [json.loads(answer) for answer in found.values()]
+        return self._exchange.shares([to[at] for at in found], places, self._count)
 
     def _compared(
         self,
@@ -159,8 +161,8 @@ class CandidateTasks:
         found = self._executor.map(work, rest, shared, label)
         return {at: answer for (at, *_), answer in zip(calls, found, strict=True)}
 
-    def _names(self, kind: str, count: int, ending: str = "parquet") -> list[str]:
-        return [f"{self._folder}/{kind}_{number:05d}.{ending}" for number in range(count)]
+    def _names(self, kind: str, count: int, suffix: str = "parquet") -> list[str]:
+        return self._exchange.names(kind, count, suffix)
 
 
 def _restricted(shard: Shard, folder: str) -> Shard:

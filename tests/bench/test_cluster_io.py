@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from bench.cluster_io import PART, Storage, Traffic, of_cores, traffic, with_storage
+from bench.cluster_io import Storage, Traffic, of_cores, traffic, with_storage
 from bench.cluster_model import Cluster, Costs, simulate
 from bench.scale import KEPT, SHARDS, crowd_of
 from refinery.storage import object_stream
@@ -18,16 +18,16 @@ MEASURED = Costs(**KNOWN["costs"] | {"shards": tuple(map(tuple, KNOWN["costs"]["
 FREE = Storage(None, None)
 
 
-def test_a_terabyte_asks_storage_millions_of_times() -> None:
-    """640 tasks that read 640 files each, sixteen times: more than ten million requests."""
+def test_a_terabyte_asks_storage_less_than_half_a_million_times() -> None:
+    """640 tasks that read 640 files each, sixteen times, would ask more than six million times."""
     asked = traffic(MEASURED, 1e12, Cluster(640, SHARDS))["barrier"]
-    assert asked.gets > 16 * 640 * 640 * PART * 0.9
-    assert asked.seconds(Cluster(640), Storage()) == pytest.approx(asked.gets / 5500)
+    assert asked.gets < 500_000
+    assert asked.seconds(Cluster(640), Storage()) == pytest.approx(max(asked.gets / 5500, asked.puts / 3500))
 
 
-def test_requests_grow_with_the_square_of_the_cores() -> None:
+def test_requests_grow_by_less_than_the_square_of_the_cores() -> None:
     few, many = (traffic(MEASURED, 5e12, Cluster(cores, SHARDS))["barrier"].gets for cores in (640, 1280))
-    assert many > 3 * few
+    assert many < 3 * few
 
 
 def test_links_are_shared_by_the_cores_of_a_node() -> None:

@@ -7,16 +7,19 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from refinery.dedup import exchange
+from refinery.dedup.exchange import Exchange, divided, read_shares, write_groups, write_parts
 from refinery.dedup.linked import gathered, links, renamed
 from refinery.dedup.matchers.model import Pairs
 from refinery.dedup.partitions import Partitions
-from refinery.dedup.row_groups import divided, each_part, read_parts, write_groups, write_parts
 from refinery.dedup.stars import both_ways, components, large_star, one_way, small_star
 from refinery.storage.local import LocalStore
+from refinery.workers.thread_executor import ThreadExecutor
 from tests.dedup.clustered import cluster
 from tests.examples import share_of
 
@@ -45,7 +48,7 @@ def test_partitions_give_the_clusters_of_all_pairs(tables: list[list[tuple[int, 
     bounds = np.linspace(0, 61, parts + 1).astype(np.int64)
     each = []
     for low, high in zip(bounds, bounds[1:], strict=False):
-        rows = [table.filter((pa.compute.field("_row") >= low) & (pa.compute.field("_row") < high)) for table in linked]
+        rows = [table.filter((pc.field("_row") >= low) & (pc.field("_row") < high)) for table in linked]
         each.append(gathered(pa.concat_tables(rows)))
     roots = resolved([equal for _, equal in each])
     whole = pa.concat_tables([renamed(table, roots) for table, _ in each])
@@ -94,33 +97,42 @@ def test_a_long_chain_takes_few_rounds() -> None:
     assert equal == [(0, at) for at in range(1, 100)] and rounds <= 8
 
 
-def test_a_task_reads_its_parts(tmp_path: Path) -> None:
+@pytest.mark.parametrize("few", [1, 9], ids=["merged", "as they are"])
+def test_a_task_reads_its_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int) -> None:
+    monkeypatch.setattr(exchange, "_FEW", few)
     store, names = LocalStore(tmp_path), ["a.parts", "b.parts", "c.parts"]
-    bounds = [0, 5, 10, 20, 40]
-    parts = [
-        write_groups(pa.table({"key": own, "n": range(len(own))}), "key", bounds, tmp_path / name)
-        for own, name in zip(([7, 3, 30, 9], [1, 31]), names, strict=False)
-    ]
-    assert parts == [[0, 1, 3], [0, 3]]
-    write_groups(pa.table({"key": [2], "more": ["text"]}), "key", bounds, tmp_path / names[2])
-    found = [read_parts(store, names[:2], part) for part in range(4)]
-    assert [table and table["key"].to_pylist() for table in found] == [[3, 1], [7, 9], None, [30, 31]]
-    several = read_parts(store, names, 0, 4)
-    assert several is not None and several["key"].to_pylist() == [3, 7, 9, 30, 1, 31, 2]
-    assert several["more"].to_pylist()[-2:] == [None, "text"]
-    assert [table and len(table) for table in each_part(store, names, 1, 3)] == [2, None, None]
+    bounds, keys = [0, 5, 10, 20, 40], ([7, 3, 30, 9], [1, 31])
+    tables = [pa.table({"key": own, "n": range(len(own))}) for own in keys] + [pa.table({"key": [2], "more": ["text"]})]
+    places = [write_groups(own, "key", bounds, tmp_path / name) for own, name in zip(tables, names, strict=True)]
+    assert [[number for number, *_ in own] for own in places] == [[0, 1, 3], [0, 3], [0]]
+    between = Exchange(ThreadExecutor(store.url, 1, None, str(tmp_path)), "joined")
+    shares = between.shares(names, places, 4)
+    assert len(shares[0]) == (3 if few > 1 else 2) and not shares[2]
+    found = [read_shares(store, own)["key"].to_pylist() if own else [] for own in shares]
+    assert found == [[3, 1, 2], [7, 9], [], [30, 31]]
+    several = read_shares(store, [share for own in between.shares(names[2:], places[2:], 4) for share in own])
+    assert several["more"].to_pylist() == ["text"]
     with pytest.raises(ValueError, match=r"key: values outside of 0 \.\. 5"):
         write_groups(pa.table({"key": [5]}), "key", [0, 5], tmp_path / "d.parts")
+
+
+def test_parts_that_follow_each_other_are_one_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    places = write_groups(pa.table({"key": range(40)}), "key", [0, 5, 10, 20, 40], tmp_path / "a")
+    store, asked = LocalStore(tmp_path), list[tuple[Any, ...]]()
+    read = store.bytes_at
+    monkeypatch.setattr(store, "bytes_at", lambda *one: asked.append(one) or read(*one))
+    found = read_shares(store, [("a", start, size) for _, start, size in places[1:]])
+    assert found["key"].to_pylist() == list(range(5, 40)) and len(asked) == 1
 
 
 @pytest.mark.parametrize("count", [3, 70_000])
 def test_tables_are_written_by_parts(tmp_path: Path, count: int) -> None:
     one, cuts = divided(pa.table({"n": [1, 2, 3, 4]}), np.array([2, 0, 2, 1]), count)
     nothing = pa.table({"other": ["x"]}).slice(0, 0), np.zeros(2, np.int64)
-    there = write_parts([(one, cuts), nothing, (pa.table({"n": [5]}), np.array([0, 1]))], count + 2, tmp_path / "a")
-    assert there == [0, 1, 2, count + 1]
-    whole = read_parts(LocalStore(tmp_path), ["a"], 0, count + 2)
-    assert whole is not None and whole["n"].to_pylist() == [2, 4, 1, 3, 5]
+    places = write_parts([(one, cuts), nothing, (pa.table({"n": [5]}), np.array([0, 1]))], tmp_path / "a")
+    assert [number for number, *_ in places] == [0, 1, 2, count + 1]
+    whole = read_shares(LocalStore(tmp_path), [("a", start, size) for _, start, size in places])
+    assert whole["n"].to_pylist() == [2, 4, 1, 3, 5]
 
 
 @pytest.mark.parametrize(("alive", "count"), [([5, 5, 5, 5], 2), ([0, 0, 9], 3), ([1], 5), ([3, 0, 0, 3], 4)])

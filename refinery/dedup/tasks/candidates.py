@@ -17,11 +17,11 @@ import pyarrow.compute as pc
 
 from refinery.compiler.deduplicators import sql_of
 from refinery.compiler.templates import lit
+from refinery.dedup.exchange import Share, read_shares, write_groups
 from refinery.dedup.linked import links
 from refinery.dedup.match_keys import MatchKeys
 from refinery.dedup.matchers import candidates
 from refinery.dedup.matchers.model import Pairs
-from refinery.dedup.row_groups import Share, read_parts, read_shares, write_groups
 from refinery.dedup.tasks.files import connected, limits, local, publish, work
 from refinery.kernels.core.arrow import ints, numbers
 from refinery.storage.store import Store
@@ -57,15 +57,13 @@ _NONE = pa.table({"band": pa.array([], pa.int32()), "key": pa.nulls(0), "_row": 
 FUNCTIONS = {"shingles": "jaccard", "signature": "estimate_jaccard"}
 
 
-def buckets(place: TaskPlace, names: str, bounds: str, parts: Sequence[tuple[int, int]], to: str, rows: str) -> str:
-    """Write the buckets of some parts of `joins.divide`, and the numbers of their members, whose partitions are returned as JSON.
+def buckets(place: TaskPlace, bounds: str, parts: Sequence[tuple[int, Sequence[Share]]], to: str, rows: str) -> str:
+    """Write the buckets of some parts of `joins.divide`, and the numbers of their members, whose places are returned as JSON.
 
-    names: files of `joins.divide`, as JSON. parts: numbers, and the band of each. bounds: of partitions of samples, as JSON.
+    parts: the band and the shares of each. bounds: of partitions of samples, as JSON.
     """
     with work(place) as (store, folder):
-        found = pa.concat_tables(
-            [_NONE, *_buckets(place, store, json.loads(names), parts)], promote_options="permissive"
-        )
+        found = pa.concat_tables([_NONE, *_buckets(place, store, parts)], promote_options="permissive")
         members = pa.table({"_row": pc.unique(found["_row"])})
         there = write_groups(members, "_row", json.loads(bounds), folder / "members.parts")
         publish(store, found, folder, to)
@@ -73,12 +71,10 @@ def buckets(place: TaskPlace, names: str, bounds: str, parts: Sequence[tuple[int
     return json.dumps(there)
 
 
-def _buckets(
-    place: TaskPlace, store: Store, names: Sequence[str], parts: Sequence[tuple[int, int]]
-) -> Iterator[pa.Table]:
-    for part, band in parts:
-        table = read_parts(store, names, part)
-        if table is not None:
+def _buckets(place: TaskPlace, store: Store, parts: Sequence[tuple[int, Sequence[Share]]]) -> Iterator[pa.Table]:
+    for band, shares in parts:
+        if shares:
+            table = read_shares(store, shares)
             with connected(place, marks=table.select(["_row", "key"]).rename_columns(["_row", f"band_{band}"])) as con:
                 yield con.sql(sql_of(candidates.buckets_of([band]))).to_arrow_table()
 
@@ -129,7 +125,7 @@ def remembered(place: TaskPlace, shares: Sequence[Share], keys: Sequence[str], t
 def pairs(
     place: TaskPlace, state: str, contents: Sequence[str], answers: Sequence[str], bounds: str, after: str, to: str
 ) -> str:
-    """Write the pairs to compare next of some buckets, by partitions of `_row`, which are returned as JSON.
+    """Write the pairs to compare next of some buckets, by partitions of `_row`, whose places are returned as JSON.
 
     state: buckets, and for the first time the contents of members; later, the members that are left, and the answers to the last pairs.
     after: gets the members that are left.
@@ -162,7 +158,7 @@ def left(place: TaskPlace, shares: Sequence[Share]) -> str:
 
 
 def carry(place: TaskPlace, shares: Sequence[Share], files: Sequence[str], column: str, bounds: str, to: str) -> str:
-    """Write the pairs of a partition with a column of `_row`, by partitions of `via`, which are returned as JSON.
+    """Write the pairs of a partition with a column of `_row`, by partitions of `via`, whose places are returned as JSON.
 
     files: with the column, named by shards. column: `shingles` for pairs of this run, `signature` for pairs with an index.
     """
@@ -190,7 +186,7 @@ def compare(
 ) -> str:
     """Compare the pairs of a partition of `via`; write those that are alike, and their links, by partitions of samples.
 
-    files, column: as of `carry`, of `via`. functions: for SQL, as JSON. Returns the partitions that have links, as JSON.
+    files, column: as of `carry`, of `via`. functions: for SQL, as JSON. Returns the places of links, as JSON.
     """
     with work(place) as (store, folder):
         vias = pa.concat_tables(_one_by_one(store, shares, ["via"]))["via"]

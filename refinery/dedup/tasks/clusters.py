@@ -17,9 +17,9 @@ import pyarrow as pa
 from refinery.common.digest import size_and_digest
 from refinery.common.lazy import pc, pq
 from refinery.dedup.clusters import Clusters, matches_of
+from refinery.dedup.exchange import Share, read_shares, write_groups
 from refinery.dedup.linked import gathered, renamed
 from refinery.dedup.match_keys import MatchKeys, SqlLimits
-from refinery.dedup.row_groups import read_parts, write_groups
 from refinery.dedup.stars import both_ways
 from refinery.dedup.tasks.files import limits as _limits
 from refinery.dedup.tasks.files import local as _local
@@ -35,50 +35,49 @@ from refinery.workers.match_keys import write_removed
 from refinery.workers.serialization import from_json
 
 
-def gather(place: TaskPlace, names: str, bounds: str, part: int, to: str, equal: str, wanted: str) -> str:
+def gather(place: TaskPlace, bounds: str, shares: Sequence[Share], to: str, equal: str, wanted: str) -> str:
     """Write one link for each sample of a partition, the roots that are equal, and all roots of the links.
 
-    names: files of links, as JSON. bounds: of partitions, as JSON. The roots are written by partitions. Returns the number of
-    links and of equalities, as JSON.
+    shares: of links. bounds: of partitions, as JSON. The roots are written by partitions. Returns the number of equalities, and the
+    places of equal and of wanted roots, as JSON.
     """
     at = json.loads(bounds)
     with _work(place) as (store, folder):
-        table = read_parts(store, json.loads(names), part)
-        if table is None:
-            return json.dumps([0, 0])
-        found, roots = gathered(table)
+        found, roots = gathered(read_shares(store, shares))
         _publish(store, found, folder, to)
-        write_groups(both_ways((numbers(roots["a"]), numbers(roots["b"]))), "one", at, folder / "equal.parts")
-        write_groups(pa.table({"root": pc.unique(found["root"])}), "root", at, folder / "wanted.parts")
+        ways = both_ways((numbers(roots["a"]), numbers(roots["b"])))
+        places = [
+            write_groups(ways, "one", at, folder / "equal.parts"),
+            write_groups(pa.table({"root": pc.unique(found["root"])}), "root", at, folder / "wanted.parts"),
+        ]
         store.publish(folder / "equal.parts", equal)
         store.publish(folder / "wanted.parts", wanted)
-    return json.dumps([len(found), len(roots)])
+    return json.dumps([len(roots), *places])
 
 
 def spread(
     place: TaskPlace,
-    roots: str,
     without: Sequence[str],
     bounds: str,
-    part: int,
+    roots: Sequence[Share],
     links: str,
     keys: Sequence[str],
     to: str,
 ) -> str:
-    """Write the links of a partition with their match keys, by partitions of roots; returns the number of links.
+    """Write the links of a partition with their match keys, by partitions of roots; returns their places, as JSON.
 
-    roots: files of `roots.reply`, as JSON. keys: files of match keys of the partition's shards; none where `settle` reads
+    roots: shares of `roots.reply`. keys: files of match keys of the partition's shards; none where `settle` reads
     them. without: beginnings of the names of columns that are no longer needed.
     """
     with _work(place) as (store, folder):
-        table, final = _read(store, links), read_parts(store, json.loads(roots), part)
+        table, final = _read(store, links), (read_shares(store, roots) if roots else None)
         if final is not None:
             table = renamed(table, final)
         if keys:
             table = _with_keys(store, table, keys, tuple(without))
-        write_groups(table, "root", json.loads(bounds), folder / "spread.parts")
+        places = write_groups(table, "root", json.loads(bounds), folder / "spread.parts")
         store.publish(folder / "spread.parts", to)
-    return str(len(table))
+    return json.dumps(places)
 
 
 def _with_keys(store: Store, table: pa.Table, keys: Sequence[str], without: tuple[str, ...]) -> pa.Table:
@@ -103,11 +102,10 @@ _LINK = ("root", "via", "how", "jaccard")
 
 def settle(
     place: TaskPlace,
-    names: str,
     survivors: str,
     bounds: str,
-    part: int,
     keys: Sequence[str],
+    shares: Sequence[Share],
     own_keys: str,
     removed: str,
     members: str,
@@ -115,16 +113,13 @@ def settle(
 ) -> str:
     """Choose the samples that stay of the clusters of a partition; write the removed ones, all members, and the matches.
 
-    names: files of links, as JSON. survivors: SQL, "" if the first sample stays. keys: files of match keys; without any, they
-    are beside the links, and go to the file `own_keys`. Returns the number of removed samples, the size of the largest cluster,
-    and the partitions of members, as JSON.
+    shares: of links. survivors: SQL, "" if the first sample stays. keys: files of match keys; without any, they
+    are beside the links, and go to the file `own_keys`. Returns the size of the largest cluster, and the places of removed samples and of
+    members, as JSON.
     """
     at = json.loads(bounds)
     with _work(place) as (store, folder):
-        table = read_parts(store, json.loads(names), part)
-        if table is None:
-            return json.dumps([0, 0, []])
-        table = table.sort_by("_row")
+        table = read_shares(store, shares).sort_by("_row")
         row, root, via, how, jaccard = _links(table)
         beside = [] if keys else [_keys_beside(store, table, folder, own_keys)]
         kept = root
@@ -134,12 +129,14 @@ def settle(
         clusters = Clusters(row, root, kept, via, how, jaccard)
         sizes, gone = clusters.sizes(), matches_of(clusters)
         everyone = pa.table({"_row": ints(row), "kept": ints(clusters.kept), "size": ints(sizes)})
-        write_groups(gone.select(["_row"]), "_row", at, folder / "removed.parts")
-        there = write_groups(everyone, "kept", at, folder / "members.parts")
+        places = [
+            write_groups(gone.select(["_row"]), "_row", at, folder / "removed.parts"),
+            write_groups(everyone, "kept", at, folder / "members.parts"),
+        ]
         _publish(store, gone, folder, matches)
         store.publish(folder / "removed.parts", removed)
         store.publish(folder / "members.parts", members)
-    return json.dumps([len(gone), int(sizes.max(initial=0)), there])
+    return json.dumps([int(sizes.max(initial=0)), *places])
 
 
 def _keys_beside(store: Store, table: pa.Table, folder: Path, name: str) -> str:
@@ -171,7 +168,7 @@ def _survivors(limits: SqlLimits, files: Sequence[str], sql: str, row: np.ndarra
 def describe(
     place: TaskPlace, sql: str, functions: str, bounds: str, keys: Sequence[str], matches: str, to: str
 ) -> str:
-    """Write the rows of `duplicates` for the matches of a partition of roots, by partitions of samples; returns their number.
+    """Write the rows of `duplicates` for the matches of a partition of roots, by partitions of samples; returns their places, as JSON.
 
     sql: makes them of `found` and the match keys. functions: that it calls, as JSON. keys: files of match keys.
     """
@@ -180,35 +177,26 @@ def describe(
         with MatchKeys(files, [], _limits(place), folders=[folder]) as marks:
             with register(marks.con, from_json(functions)).kept(), marks.relation("found", _read(store, matches)):
                 table = marks.con.sql(sql).to_arrow_table()
-        write_groups(table, "_row", json.loads(bounds), folder / "described.parts")
+        places = write_groups(table, "_row", json.loads(bounds), folder / "described.parts")
         store.publish(folder / "described.parts", to)
-    return str(len(table))
+    return json.dumps(places)
 
 
-def remove(place: TaskPlace, names: str, part: int, to: str) -> str:
-    """Write the numbers of the removed samples of a partition, if there are any.
-
-    names: files of `settle`, as JSON. Returns the size and digest of the file, and the places of each shard's samples in it, as JSON.
-    """
+def remove(place: TaskPlace, shares: Sequence[Share], to: str) -> str:
+    """Write the numbers of the removed samples of a partition. Returns the size and digest of the file, and the places of each shard's samples in it, as JSON."""
     with _work(place) as (store, folder):
-        table = read_parts(store, json.loads(names), part)
-        if table is None:
-            return json.dumps([None, []])
-        places = list(write_removed(folder / "rows", np.sort(numbers(table["_row"]))))
+        rows = numbers(read_shares(store, shares)["_row"])
+        places = list(write_removed(folder / "rows", np.sort(rows)))
         seen = size_and_digest(folder / "rows")
         store.publish(folder / "rows", to)
     return json.dumps([seen, places])
 
 
-def in_order(place: TaskPlace, files: str, kind: str, by: Sequence[str], part: int, to: str) -> str:
-    """Write the rows of a partition in order. files: of rows by partitions, by their kind, as JSON. Returns size and digest as JSON."""
+def in_order(place: TaskPlace, by: Sequence[str], shares: Sequence[Share], to: str) -> str:
+    """Write the rows of a partition in order. Returns size and digest, as JSON."""
     with _work(place) as (store, folder):
-        table = read_parts(store, json.loads(files)[kind], part)
-        if table is None:
-            raise ValueError(f"{to}: no rows")
-        pq.write_table(
-            table.sort_by([(name, "ascending") for name in by]), folder / "ordered.parquet", compression="zstd"
-        )
+        table = read_shares(store, shares).sort_by([(name, "ascending") for name in by])
+        pq.write_table(table, folder / "ordered.parquet", compression="zstd")
         seen = size_and_digest(folder / "ordered.parquet")
         store.publish(folder / "ordered.parquet", to)
     return json.dumps(seen)

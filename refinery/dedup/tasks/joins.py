@@ -16,11 +16,11 @@ import pyarrow as pa
 from refinery.common.lazy import pc
 from refinery.compiler.deduplicators import sql_of
 from refinery.compiler.templates import ident, lit
+from refinery.dedup.exchange import Cuts, Share, divided, read_shares, write_groups, write_parts
 from refinery.dedup.linked import links
 from refinery.dedup.match_keys import MatchKeys
 from refinery.dedup.matchers.equal import pairs_of, same_key
 from refinery.dedup.matchers.model import Pairs
-from refinery.dedup.row_groups import Cuts, divided, read_parts, write_groups, write_parts
 from refinery.dedup.tasks.files import connected, limits, local, opened, work
 from refinery.kernels.core.arrow import numbers
 from refinery.storage.open import open_store
@@ -52,14 +52,13 @@ def divide(
 ) -> str:
     """Write the match keys of some files, a part for each share of each compared column (`key`), beside carried columns.
 
-    Returns the number of rows.
+    Returns the places of the parts, as JSON.
     """
     with work(place) as (store, folder):
         keys = _columns(store, names, [*carried, *compared])
-        count = shares * len(compared)
-        write_parts(_by_shares(place, keys, carried, compared, shares), count, folder / "divided.parts")
+        places = write_parts(_by_shares(place, keys, carried, compared, shares), folder / "divided.parts")
         store.publish(folder / "divided.parts", to)
-    return str(len(keys))
+    return json.dumps(places)
 
 
 def _columns(store: Store, names: Sequence[str], columns: Sequence[str]) -> pa.Table:
@@ -86,43 +85,39 @@ def _by_shares(
             yield divided(table.drop_columns(["share"]), numbers(table["share"]), shares)
 
 
-def equal(place: TaskPlace, names: str, bounds: str, parts: Sequence[tuple[int, int]], to: str) -> str:
-    """Write the links (`dedup.linked`) of samples that are equal in parts of `divide`; returns their number.
+def equal(place: TaskPlace, bounds: str, parts: Sequence[tuple[int, Sequence[Share]]], to: str) -> str:
+    """Write the links (`dedup.linked`) of samples that are equal in parts of `divide`; returns their places, as JSON.
 
-    names: files of `divide`, as JSON. parts: numbers, and `how`, the number of the column. bounds: of partitions of samples, as JSON.
+    parts: `how`, the number of the column, and the shares of each. bounds: of partitions of samples, as JSON.
     """
     with work(place) as (store, folder):
-        found = links(_equal(place, store, json.loads(names), parts))
-        write_groups(found, "_row", json.loads(bounds), folder / "linked.parts")
+        found = links(_equal(place, store, parts))
+        places = write_groups(found, "_row", json.loads(bounds), folder / "linked.parts")
         store.publish(folder / "linked.parts", to)
-    return str(len(found))
+    return json.dumps(places)
 
 
-def _equal(place: TaskPlace, store: Store, names: Sequence[str], parts: Sequence[tuple[int, int]]) -> Iterator[Pairs]:
-    for part, how in parts:
-        table = read_parts(store, names, part)
-        if table is not None:
-            with connected(place, compared=table) as con:
+def _equal(place: TaskPlace, store: Store, parts: Sequence[tuple[int, Sequence[Share]]]) -> Iterator[Pairs]:
+    for how, shares in parts:
+        if shares:
+            with connected(place, compared=read_shares(store, shares)) as con:
                 for batch in con.sql(sql_of(same_key("key"))).to_arrow_reader(1 << 20):
                     yield pairs_of(batch, how)
 
 
-def units(place: TaskPlace, names: str, files: Sequence[str], sql: str, part: int, to: str) -> str:
+def units(place: TaskPlace, files: Sequence[str], sql: str, shares: Sequence[Share], to: str) -> str:
     """Write the units to remove, for one part of `divide`, or for files of match keys; return their number.
 
-    names: files of `divide`, as JSON, none for a task that reads all the match keys. sql: over `marks`.
+    files: those that are not divided. sql: over `marks`.
     """
     with work(place) as (store, folder):
-        divided, target = json.loads(names), folder / "found.parquet"
-        if not divided:
+        target = folder / "found.parquet"
+        if files:
             keys = MatchKeys([local(store, name, folder) for name in files], [], limits(place), folders=[folder])
             with keys:
                 count = keys.write(sql, str(target))
         else:
-            table = read_parts(store, divided, part)
-            if table is None:
-                return "0"
-            with connected(place, folder, marks=table) as con:
+            with connected(place, folder, marks=read_shares(store, shares)) as con:
                 [(count,)] = con.execute(f"COPY ({sql}) TO {lit(str(target))} (FORMAT parquet)").fetchall()
         store.publish(target, to)
     return str(count)

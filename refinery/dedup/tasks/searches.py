@@ -11,10 +11,10 @@ from typing import Any, cast
 import pyarrow.parquet as pq
 
 from refinery.compiler.templates import ident
+from refinery.dedup.exchange import Share, read_shares, write_groups
 from refinery.dedup.linked import links
 from refinery.dedup.match_keys import MatchKeys
 from refinery.dedup.matchers.model import SampleMatcher
-from refinery.dedup.row_groups import read_parts, write_groups
 from refinery.dedup.tasks.files import limits, local, work
 from refinery.operators.model import matcher_of
 from refinery.operators.user_process import apart, is_worker
@@ -40,8 +40,7 @@ class Search:
 def search(
     place: TaskPlace,
     names: Sequence[str],
-    divided: str,
-    part: int,
+    shares: Sequence[Share],
     matching: str,
     columns: Sequence[str],
     among: tuple[str, int, int] | None,
@@ -51,24 +50,24 @@ def search(
 ) -> str:
     """Write the links of matched samples, by partitions of samples.
 
-    names: of match keys; none where `divided`, files of `joins.divide` as JSON, have the share, as a part. matching: a `Search`, as JSON. columns: to read. among: search among samples that are equal in a column, of a share of its values:
+    names: of match keys; none where `shares` of `joins.divide` have them. matching: a `Search`, as JSON. columns: to read. among: search among samples that are equal in a column, of a share of its values:
     the column, the share, the number of shares; None searches all samples. bounds: of partitions, as JSON. compare: compares texts, on the
-    machine of the driver alone. Returns the partitions that have links, notes,
+    machine of the driver alone. Returns the places of links, notes,
     and kinds of match keys, as JSON.
     """
     given = Search(**json.loads(matching))
     if given.path and not is_worker():
-        arguments = place, names, divided, part, matching, columns, among, bounds, to, compare
+        arguments = place, names, shares, matching, columns, among, bounds, to, compare
         return apart(f"{given.path}: MATCHER", search, *arguments)
     matcher, notes = given.matcher(), list[str]()
-    column, share, shares = among or ("", 0, 1)
-    where = f"hash({ident(column)}) % {shares} = {share}" if shares > 1 and names else "true"
+    column, share, count = among or ("", 0, 1)
+    where = f"hash({ident(column)}) % {count} = {share}" if count > 1 and names else "true"
     with work(place) as (store, folder):
         files = [local(store, name, folder, columns) for name in names]
         if not names:
-            table = read_parts(store, json.loads(divided), part)
-            if table is None:
+            if not shares:
                 return json.dumps({"parts": [], "notes": [], "kinds": []})
+            table = read_shares(store, shares)
             files = [str(folder / "share.parquet")]
             table = table.rename_columns([column if name == "key" else name for name in table.column_names])
             pq.write_table(table, files[0], compression="none")

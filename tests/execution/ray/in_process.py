@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from refinery.dedup import barrier, exchange
 from refinery.workers.thread_executor import ThreadExecutor
 
 
@@ -34,4 +35,6 @@ def tasks_in_process(patch: pytest.MonkeyPatch, twice: bool = False, size: int =
     patch.setattr(ThreadExecutor, "map", map)
     patch.setattr(ThreadExecutor, "capacity", lambda executor: 3)
     patch.setattr(ThreadExecutor, "worth", size)
+    patch.setattr(barrier, "_TOGETHER", size)
+    patch.setattr(exchange, "_FEW", 2)
     return calls

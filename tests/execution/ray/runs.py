@@ -10,7 +10,7 @@ import pytest
 
 import refinery
 from refinery.api import Run
-from refinery.dedup import clustering
+from refinery.dedup import barrier, clustering, exchange
 from refinery.execution import table_maker
 from refinery.execution.ray.executor import RayExecutor
 from refinery.results import stat_summary
@@ -56,6 +56,8 @@ def in_parts(patch: pytest.MonkeyPatch, size: int = 40) -> None:
 def in_partitions(patch: pytest.MonkeyPatch) -> None:
     """Have tasks of the cluster make clusters of few samples by many partitions."""
     patch.setattr(RayExecutor, "worth", 20)
+    patch.setattr(barrier, "_TOGETHER", 20)
+    patch.setattr(exchange, "_FEW", 4)
     patch.setattr(clustering, "_FEW", 1)
     patch.setattr(clustering, "_EACH", 1)
 

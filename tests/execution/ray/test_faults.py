@@ -85,7 +85,7 @@ def test_a_machine_that_goes_while_tasks_compare(
 
     def leave() -> None:
         joined = tmp_path / "ray" / ".refinery" / "parts" / "stage_1" / "joined"
-        while not list(joined.glob(f"{seen}_*")) and not ended.is_set():
+        while not list(joined.rglob(f"{seen}_*")) and not ended.is_set():
             time.sleep(0.01)
         cluster.remove_node(node, allow_graceful=False)
 

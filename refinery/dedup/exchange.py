@@ -1,0 +1,158 @@
+"""Files with a part for each task of the next phase, so that a task reads its own parts and nothing else.
+
+A part is some streams of Arrow, one after another. The task that writes a file returns the places of the parts that have rows, and
+each reader is given those of its own: one request a part, none for an empty one. The parts of many files are first merged by a few
+tasks, so that requests do not grow with the square of the tasks.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from refinery.dedup.tasks.files import work
+from refinery.kernels.core.arrow import numbers
+from refinery.storage.store import Store
+from refinery.workers.executor import Executor, TaskPlace
+
+# Requests to object storage at once.
+_REQUESTS = 32
+# Files of which each task reads its part without merging. Prefixes of names, between which object storage spreads requests.
+_FEW, _PREFIXES = 16, 64
+
+# A part in a file of the store: the file, its first byte, its bytes.
+Share = tuple[str, int, int]
+# The parts of a file that have rows: number, first byte, bytes.
+Places = list[tuple[int, int, int]]
+# The first row of each part of a table that is in the order of its parts, and the number of its rows.
+Cuts = np.ndarray
+
+
+def write_groups(table: pa.Table, by: str, bounds: Sequence[int], path: Path) -> Places:
+    """Write a table in the order of `by`, a part for each range of its values; returns the places of the parts.
+
+    bounds: first value of each part, ascending, and the end of the last one. Raises ValueError for values outside.
+    """
+    values = numbers(table[by])
+    order = np.argsort(values, kind="stable")
+    cuts = np.searchsorted(values[order], np.asarray(bounds, np.int64))
+    if cuts[0] or cuts[-1] != len(values):
+        raise ValueError(f"{by}: values outside of {bounds[0]} .. {bounds[-1]}")
+    return write_parts([(table.take(pa.array(order)), cuts)], path)
+
+
+def divided(table: pa.Table, part: np.ndarray, count: int) -> tuple[pa.Table, Cuts]:
+    """A table in the order of its rows' parts, of which there are `count`, and its cuts."""
+    part = part.astype(np.uint16) if count <= 1 << 16 else part  # 16 bits are sorted by digits
+    order = np.argsort(part, kind="stable")
+    return table.take(pa.array(order)), np.append(0, np.cumsum(np.bincount(part, minlength=count)))
+
+
+def write_parts(tables: Iterable[tuple[pa.Table, Cuts]], path: Path) -> Places:
+    """Write the parts of tables one after another; returns their places."""
+    places: Places = []
+    number = 0
+    with path.open("wb") as file:
+        for table, cuts in tables:
+            table = table.replace_schema_metadata(None).combine_chunks()
+            for start, end in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
+                if end > start:
+                    first = file.tell()
+                    with pa.ipc.new_stream(file, table.schema) as stream:
+                        stream.write_table(table.slice(start, end - start))
+                    places.append((number, first, file.tell() - first))
+                number += 1
+    return places
+
+
+def read_shares(store: Store, shares: Sequence[Share]) -> pa.Table:
+    """The rows of some parts, in the order of the shares, of which there is at least one."""
+    return pa.concat_tables(_tables(store, shares), promote_options="permissive")
+
+
+def _tables(store: Store, shares: Sequence[Share]) -> Iterator[pa.Table]:
+    ranges = list(_together(shares))
+    if store.on_this_machine or len(ranges) == 1:
+        found: Iterable[bytes] = (store.bytes_at(*one) for one in ranges)
+        for data in found:
+            yield from _streams(data)
+        return
+    with ThreadPoolExecutor(_REQUESTS) as pool:
+        for data in pool.map(lambda one: store.bytes_at(*one), ranges):
+            yield from _streams(data)
+
+
+def _together(shares: Sequence[Share]) -> Iterator[Share]:
+    """Shares, with those that follow each other in a file as one."""
+    name, first, size = shares[0]
+    for other, start, more in shares[1:]:
+        if (other, start) == (name, first + size):
+            size += more
+            continue
+        yield name, first, size
+        name, first, size = other, start, more
+    yield name, first, size
+
+
+def _streams(data: bytes) -> Iterator[pa.Table]:
+    source = pa.BufferReader(data)
+    while source.tell() < len(data):
+        yield pa.ipc.open_stream(source).read_all()
+
+
+def merge(place: TaskPlace, files: Sequence[tuple[str, Places]], to: str) -> str:
+    """Write the parts of files to one file; returns their places, as JSON. Each file is read once."""
+    with work(place) as (store, folder):
+        read = {name: store.bytes_at(name, 0) for name, _ in files}
+        parts = sorted(
+            (number, at, name, start, size) for at, (name, own) in enumerate(files) for number, start, size in own
+        )
+        places: Places = []
+        with (folder / "merged.parts").open("wb") as file:
+            for number, _, name, start, size in parts:
+                first = file.tell()
+                file.write(read[name][start : start + size])
+                if places and places[-1][0] == number:
+                    places[-1] = number, places[-1][1], places[-1][2] + size
+                else:
+                    places.append((number, first, size))
+        store.publish(folder / "merged.parts", to)
+    return json.dumps(places)
+
+
+class Exchange:
+    """Files that the tasks of one phase leave for those of the next. folder: of the temporary files of a deduplicator."""
+
+    def __init__(self, executor: Executor, folder: str) -> None:
+        self._executor, self._folder = executor, folder
+        self._merged = 0
+
+    def names(self, kind: str, count: int, suffix: str = "parts") -> list[str]:
+        """Names of temporary files, spread over prefixes."""
+        return [f"{self._folder}/{number % _PREFIXES:02x}/{kind}_{number:05d}.{suffix}" for number in range(count)]
+
+    def shares(self, names: Sequence[str], places: Sequence[Places], count: int) -> list[list[Share]]:
+        """For each of `count` parts, its shares of some files, in the order of the files."""
+        files = [(name, own) for name, own in zip(names, places, strict=True) if own]
+        if len(files) > _FEW:
+            files = self._merge(files)
+        found: list[list[Share]] = [[] for _ in range(count)]
+        for name, own in files:
+            for number, start, size in own:
+                found[number].append((name, start, size))
+        return found
+
+    def _merge(self, files: Sequence[tuple[str, Places]]) -> list[tuple[str, Places]]:
+        """Fewer files with the same parts: about the square root of their number."""
+        self._merged += 1
+        each = math.isqrt(len(files) - 1) + 1
+        groups = [files[start : start + each] for start in range(0, len(files), each)]
+        to = self.names(f"merged_{self._merged}", len(groups))
+        answers = self._executor.map(merge, list(zip(groups, to, strict=True)), label="merge parts")
+        return [(name, json.loads(answer)) for name, answer in zip(to, answers, strict=True)]
