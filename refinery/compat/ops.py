@@ -22,8 +22,8 @@ from refinery.execution.open import open_recipe
 from refinery.io.python_data.kinds import in_memory, is_batch, tables_of
 from refinery.io.python_data.spool import Spool
 from refinery.operators import Library
-from refinery.planning.filter_costs import Costs, by_class, ordering
-from refinery.planning.ordering import measured_costs
+from refinery.planning.filter_costs import Costs, best_order, class_costs
+from refinery.planning.ordering import probe_costs
 from refinery.planning.pipeline import prepare
 from refinery.planning.sizes import batch_sizes, mean_row
 from refinery.recipe import Recipe
@@ -79,7 +79,7 @@ def probe_small_batch(
         prepared = prepare(recipe, library)
         row = mean_row(prepared.shards)
         stages = [
-            (needs_of(stage.chain, stage.program.steps), measured_costs(stage, prepared.shards))
+            (needs_of(stage.chain, stage.program.steps), probe_costs(stage, prepared.shards))
             for stage in prepared.stages
         ]
     found = Probe(ops, stages)
@@ -105,7 +105,7 @@ def fuse_operators(
     if probe_res is not None and probe_res.ops != [dict(op) for op in ops]:
         raise ValueError("probe_res is of other steps; measure these with probe_small_batch")
     strategy = "probe" if probe_res is not None else "greedy"
-    stages = _by_class(recipe, library) if probe_res is None else probe_res.stages
+    stages = _class_costs(recipe, library) if probe_res is None else probe_res.stages
     order = [step for needs, costs in stages for step in _ordered(strategy, needs, costs)]
     loaded = {step.index: Op(step, library.operators[step.name].kind) for step in recipe.steps}
     barriers = {step.index for step in recipe.steps if step.index not in order}
@@ -143,16 +143,17 @@ def _first_rows(tables: Iterable[pa.Table]) -> pa.Table:
     return pa.concat_tables(found).slice(0, _SAMPLES)
 
 
-def _by_class(recipe: Recipe, library: Library) -> list[tuple[Sequence[StepColumns], Costs]]:
+def _class_costs(recipe: Recipe, library: Library) -> list[tuple[Sequence[StepColumns], Costs]]:
     """Columns and costs of the stages' steps, without any data."""
     stages = prepare(recipe, library, reads=False, binds=False).stages
     return [
-        (needs_of(stage.chain, stage.program.steps), by_class(stage.program, stage.chain, library)) for stage in stages
+        (needs_of(stage.chain, stage.program.steps), class_costs(stage.program, stage.chain, library))
+        for stage in stages
     ]
 
 
 def _ordered(strategy: str, needs: Sequence[StepColumns], costs: Costs) -> Sequence[int]:
-    return ordering(strategy, needs, costs).steps if movable(needs) else [need.step for need in needs]
+    return best_order(strategy, needs, costs).steps if movable(needs) else [need.step for need in needs]
 
 
 def _with_barriers(order: Sequence[int], barriers: Sequence[int]) -> list[int]:

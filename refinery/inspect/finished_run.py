@@ -17,7 +17,7 @@ from refinery.execution.assets import require_same_side_files
 from refinery.execution.open import open_recipe
 from refinery.operators import Library
 from refinery.planning.compilation import compile_chains
-from refinery.planning.filter_costs import orderings_of
+from refinery.planning.filter_costs import orders_of_run
 from refinery.planning.plan import CompileInputs, CompileSettings, Plan
 from refinery.recipe import Recipe
 from refinery.results.open_tables import open_tables
@@ -98,7 +98,7 @@ class FinishedRun:
         A moved filter has no statistics of samples that a later step removed first, so their fate under other bounds is
         unknown.
         """
-        if any(ordering.moved for ordering in orderings_of(self.run_dir)):
+        if any(ordering.moved for ordering in orders_of_run(self.run_dir)):
             raise DataError(
                 f"{self.run_dir.root}: fusion_strategy {self.recipe.fusion_strategy} has put filters in another order than the "
                 f"recipe's, so bounds cannot be tried on its stored statistics; refinery run {self.run_dir.recipe} "

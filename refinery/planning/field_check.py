@@ -42,19 +42,19 @@ class NamedField:
 
 def named_fields(recipe: Recipe, steps: Sequence[Step], library: Library) -> list[NamedField]:
     """The fields that a recipe and its steps name, except in SQL, where DuckDB looks them up itself."""
-    found = [NamedField(recipe.text_key, recipe.place_of("text_keys"), "text_keys", True)]
+    fields = [NamedField(recipe.text_key, recipe.place_of("text_keys"), "text_keys", True)]
     written: set[str] = set()  # by earlier steps, so that no sample needs to have them
     for step in steps:
         operator = library.operators[step.name]
         if key := step.params.get("text_key"):
-            found.append(NamedField(key, step.where, f"{step.name}.text_key", True))
-        found += [named for named in _asked(step, operator.sql) if named.field not in written]
+            fields.append(NamedField(key, step.where, f"{step.name}.text_key", True))
+        fields += [named for named in _asked(step, operator.sql) if named.field not in written]
         written |= {field_name((str(step.params[name]),)) for name in operator.writes[:1] if name}
     if recipe.open_tracer:
-        found += [
+        fields += [
             NamedField(key, recipe.place_of("trace_keys"), "trace_keys", is_either=True) for key in recipe.trace_keys
         ]
-    return [named for named in found if named.field not in _OWN]
+    return [named for named in fields if named.field not in _OWN]
 
 
 def _asked(step: Step, body: str) -> Iterator[NamedField]:

@@ -94,29 +94,29 @@ class Costs:
         return {step: round(self._left(frozenset({step})), 4) for step in sorted(self.kept)}
 
 
-def ordering(strategy: str, needs: Sequence[StepColumns], costs: Costs) -> FilterOrder:
+def best_order(strategy: str, needs: Sequence[StepColumns], costs: Costs) -> FilterOrder:
     """The order of the steps by their costs."""
     own = {need.step: float(f"{costs.spent[need.step]:.3g}") for need in needs}
     return arranged(strategy, needs, costs.expected(), own, costs.passes())
 
 
-def recorded(path: Path, key: str) -> list[FilterOrder]:
+def stored_orders(path: Path, key: str) -> list[FilterOrder]:
     """The orders in a file of an earlier run; empty if that run had another recipe or other inputs."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        return [FilterOrder.of_json(stage) for stage in found["stages"]] if found["key"] == key else []
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return [FilterOrder.of_json(stage) for stage in content["stages"]] if content["key"] == key else []
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return []
 
 
-def orderings_of(run_dir: RunDir) -> list[FilterOrder]:
+def orders_of_run(run_dir: RunDir) -> list[FilterOrder]:
     """The orders in which the stages of a finished run ran; empty for the recipe's order."""
     plan = json.loads(run_dir.plan.read_text(encoding="utf-8"))
     return [FilterOrder.of_json(stage) for stage in plan.get("orderings", ())]
 
 
-def keep(path: Path, key: str, orderings: Sequence[FilterOrder]) -> None:
-    """Write the orders for `recorded`, because another measurement may give another order."""
+def store_orders(path: Path, key: str, orderings: Sequence[FilterOrder]) -> None:
+    """Write the orders for `stored_orders`, because another measurement may give another order."""
     unfinished = aside(path)
     unfinished.write_text(json.dumps({"key": key, "stages": [stage.json() for stage in orderings]}, indent=2))
     os.replace(unfinished, path)
@@ -124,18 +124,18 @@ def keep(path: Path, key: str, orderings: Sequence[FilterOrder]) -> None:
 
 def order_notes(orderings: Sequence[FilterOrder], stats: Sequence[Stat]) -> list[str]:
     """A line for each stage whose filters were moved: the order of steps, and the statistics that removed rows lack."""
-    found = []
+    notes = []
     for stage in orderings:
         passed = {step for move in stage.moves for step, _ in move.passed}
         missing = [stat.column for stat in stats if stat.step in passed]
         if stage.moved:
             order = ", ".join(map(str, stage.steps))
             left_out = f"; rows that go earlier now have no {', '.join(missing)}" if missing else ""
-            found.append(f"fusion_strategy {stage.strategy}: steps ran in the order {order}{left_out}")
-    return found
+            notes.append(f"fusion_strategy {stage.strategy}: steps ran in the order {order}{left_out}")
+    return notes
 
 
-def by_class(program: Program, chain: Chain, library: Library) -> Costs:
+def class_costs(program: Program, chain: Chain, library: Library) -> Costs:
     """Costs by class of step (`greedy`): nothing is measured, so every run of the recipe has the same order."""
     costs = Costs.none(program, chain)
     runs = {function.name: function.runs for function in library.functions()}
@@ -147,7 +147,7 @@ def by_class(program: Program, chain: Chain, library: Library) -> Costs:
     return costs
 
 
-def measured(program: Program, chain: Chain, shards: Sequence[Shard]) -> Costs:
+def measure_costs(program: Program, chain: Chain, shards: Sequence[Shard]) -> Costs:
     """Costs measured on a sample of the input, in seconds per megabyte of text (`probe`).
 
     program: its filters remove nothing; columns (`chain.passes`) have the rows that they would keep. Samples that
@@ -172,7 +172,7 @@ def measured(program: Program, chain: Chain, shards: Sequence[Shard]) -> Costs:
     finally:
         worker.close()
     if weights:
-        costs.kept = {step: np.concatenate(found) for step, found in kept.items()}
+        costs.kept = {step: np.concatenate(flags) for step, flags in kept.items()}
         costs.weights = np.concatenate(weights)
         for number in costs.spent:
             costs.spent[number] /= costs.weights.sum() / 1e6

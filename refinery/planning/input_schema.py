@@ -115,9 +115,9 @@ def schema_of_fields(profile: InputProfile, declared: Mapping[Keys, str] | None 
     structures = {name: structure_of(fields) for name, fields in profile.fields.items()}
     for keys, kind in (declared or {}).items():
         declare(structures, keys, kind)
-    columns = {name: "" for name in profile.names} | {name: sql_of(found) for name, found in structures.items()}
+    columns = {name: "" for name in profile.names} | {name: sql_of(kind) for name, kind in structures.items()}
     nested = {
-        name: json.dumps(found) for name, found in structures.items() if found == NOTHING or not isinstance(found, str)
+        name: json.dumps(kind) for name, kind in structures.items() if kind == NOTHING or not isinstance(kind, str)
     }
     return Schema(True, columns, unknown=not columns, structures=nested, declared=declared or {})
 
@@ -165,8 +165,8 @@ def _on_cluster(profiles: str, shards: Sequence[Shard], wanted: AnySet[str]) -> 
     module, _, name = profiles.partition(":")
     if not module or sum(shard.size for shard in shards) < FAR:
         return None
-    found: list[InputProfile] | None = getattr(import_module(module), name)(shards, wanted)
-    return found
+    profiles_of_shards: list[InputProfile] | None = getattr(import_module(module), name)(shards, wanted)
+    return profiles_of_shards
 
 
 def _key(shards: Sequence[Shard], wanted: AnySet[str], stamps: Sequence[str]) -> str:

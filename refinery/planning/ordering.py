@@ -14,7 +14,7 @@ from refinery.errors import error_of
 from refinery.io.model import Shard
 from refinery.planning.binding import bind_stages
 from refinery.planning.compilation import compile_probe, compile_stages
-from refinery.planning.filter_costs import Costs, by_class, measured, order_notes, ordering, recorded
+from refinery.planning.filter_costs import Costs, best_order, class_costs, measure_costs, order_notes, stored_orders
 from refinery.planning.plan import CompiledStage, Plan
 from refinery.storage.run_folder import RunDir
 
@@ -25,7 +25,7 @@ def reorder(prepared: Plan, orderings: Sequence[FilterOrder] | None) -> None:
     orderings: of the stages of an earlier run that is explained or continued.
     """
     if not orderings:
-        orderings = recorded(RunDir(Path(prepared.recipe.work_dir)).order, prepared.order_key())
+        orderings = stored_orders(RunDir(Path(prepared.recipe.work_dir)).order, prepared.order_key())
     if not orderings:
         orderings = [_ordering(prepared, planned) for planned in prepared.stages]
     prepared.orderings = tuple(orderings)
@@ -49,13 +49,13 @@ def _ordering(prepared: Plan, planned: CompiledStage) -> FilterOrder:
     if not movable(needs):
         return FilterOrder(strategy, tuple(need.step for need in needs))
     if strategy == "greedy":
-        return ordering(strategy, needs, by_class(planned.program, planned.chain, prepared.library))
-    return ordering(strategy, needs, measured_costs(planned, prepared.shards))
+        return best_order(strategy, needs, class_costs(planned.program, planned.chain, prepared.library))
+    return best_order(strategy, needs, probe_costs(planned, prepared.shards))
 
 
-def measured_costs(planned: CompiledStage, shards: Sequence[Shard]) -> Costs:
+def probe_costs(planned: CompiledStage, shards: Sequence[Shard]) -> Costs:
     """Costs of the steps of a stage, measured on samples of the input."""
     program, chain = compile_probe(planned)
     sql = pretty(chain.select([*chain.pass_columns(), *chain.passes.values()]))
     probing = replace(program, pass_sql=sql, folders=planned.program.folders)
-    return measured(probing, chain, shards)
+    return measure_costs(probing, chain, shards)

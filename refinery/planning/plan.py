@@ -1,4 +1,4 @@
-"""The plan of a recipe: its inputs found and cut, its stages compiled."""
+"""The plan of a recipe: its inputs, cut to shards, its stages compiled."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from refinery.compiler.stages import Stage
 from refinery.io.model import Shard, Source
 from refinery.io.unchanged import Stamps
 from refinery.operators import Library
-from refinery.planning.filter_costs import keep
+from refinery.planning.filter_costs import store_orders
 from refinery.planning.shard_cut import Capacity, ShardCut
 from refinery.planning.sizes import Sizes
 from refinery.recipe import Recipe
@@ -100,7 +100,7 @@ class CompiledStage:
 
 @dataclass
 class Plan:
-    """A recipe with its inputs found and cut, and its stages compiled.
+    """A recipe with its inputs, cut to shards, and its stages compiled.
 
     cut: size of the shards, with the reason. schema: of the input. capacity: of the cluster; None for a run on this machine.
     """
@@ -139,7 +139,7 @@ class Plan:
     def keep_order(self, run_dir: RunDir) -> None:
         """Store the order of steps, if `fusion_strategy` set one, for a run that continues this one."""
         if self.orderings:
-            keep(run_dir.order, self.order_key(), self.orderings)
+            store_orders(run_dir.order, self.order_key(), self.orderings)
 
     @property
     def lines(self) -> bool:

@@ -34,15 +34,15 @@ _RESERVED = {
 
 def names_in_sql(recipe: Recipe, library: Library) -> frozenset[str]:
     """Names, in lower case, of all fields of samples that the SQL of a recipe may read, but for its texts."""
-    found = {name for _, sql in recipe.stat_summary.group_by for name in names_in(sql)}
+    names = {name for _, sql in recipe.stat_summary.group_by for name in names_in(sql)}
     stats: set[str] = set()
     for step in recipe.steps:
         operator = library.operators[step.name]
-        found |= {name for name in _of_step(step, operator) if name not in stats}
+        names |= {name for name in _of_step(step, operator) if name not in stats}
         for stat in operator.stats_of(step.params):
             stats |= {stat, f"{stat}_{step.index}"}
-    found = {name.lower() for name in found} - {"_row", ""}
-    return frozenset(found - _texts(recipe))
+    names = {name.lower() for name in names} - {"_row", ""}
+    return frozenset(names - _texts(recipe))
 
 
 def names_in(sql: str) -> AnySet[str]:

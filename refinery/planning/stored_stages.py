@@ -78,10 +78,10 @@ _SETS = ("functions", "used_features", "files", "conditions")
 
 def _plain(chain: Chain) -> dict[str, Any]:
     """The chain without its steps, which come from the recipe."""
-    found = {declared.name: getattr(chain, declared.name) for declared in fields(Chain) if declared.name != "steps"}
-    found |= {name: sorted(found[name]) for name in _SETS}
+    plain = {declared.name: getattr(chain, declared.name) for declared in fields(Chain) if declared.name != "steps"}
+    plain |= {name: sorted(plain[name]) for name in _SETS}
     asked = {step: sorted(names) for step, names in chain.asked.items()}
-    return {**found, "asked": asked, "layers": chain.layers.layers(), "available": chain.layers.available}
+    return {**plain, "asked": asked, "layers": chain.layers.layers(), "available": chain.layers.available}
 
 
 def _chain(plain: dict[str, Any], steps: Sequence[Any]) -> Chain:

@@ -53,7 +53,7 @@ def costing(monkeypatch: pytest.MonkeyPatch, spent: Sequence[float]) -> None:
         costs.spent.update(enumerate(spent, 1))
         return costs
 
-    monkeypatch.setattr(ordering, "measured", measured)
+    monkeypatch.setattr(ordering, "measure_costs", measured)
 
 
 def orders(run: Run) -> list[list[int]]:

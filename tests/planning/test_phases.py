@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from collections.abc import Set as AnySet
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import refinery
+from refinery.common.field_profile import InputProfile
 from refinery.errors import DataError, RecipeError
 from refinery.execution.open import open_recipe
-from refinery.planning import pipeline
+from refinery.io.field_scan import profile_of
+from refinery.io.model import Shard
+from refinery.planning import input_schema, pipeline
+from refinery.planning.input_schema import SchemaSettings
 from refinery.planning.phase import Phase
 from refinery.planning.pipeline import PlanRequest, prepare, require_bound, walk
 from refinery.planning.plan import Plan
@@ -110,3 +116,17 @@ def test_one_error_with_all_problems_is_raised(folder: Path) -> None:
     recipe, library = open_recipe(settings(folder, [LENGTH], dataset_path=str(folder / "no.jsonl")))
     with pytest.raises(DataError, match=r"no\.jsonl: no such file"):
         prepare(recipe, library)
+
+
+def profiles(shards: Sequence[Shard], wanted: AnySet[str]) -> list[InputProfile]:
+    """Profiles as a cluster gives them."""
+    return [profile_of(shard, wanted=wanted) for shard in shards]
+
+
+def test_types_in_a_large_input_are_found_by_the_executor(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(input_schema, "FAR", 0)
+    monkeypatch.setattr(input_schema, "_here", lambda *_: pytest.fail("this process looks"))
+    write_lines(folder / "in.jsonl", [{"text": "a", "v": 1}, {"text": "b", "v": 0.5}])
+    shards = planned(folder, [LENGTH]).value.shards
+    look = SchemaSettings(frozenset({"v"}), {}, f"{__name__}:profiles", 1)
+    assert input_schema.input_schema(look, True, shards).columns["v"] == "DOUBLE"

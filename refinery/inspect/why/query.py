@@ -16,7 +16,7 @@ from refinery.inspect.finished_run import require_same_inputs
 from refinery.inspect.why.duplicates import Duplicate, DuplicateEvidence, RemovedUnit, SampleCluster
 from refinery.inspect.why.row_replay import RowInStage, RowReplay
 from refinery.io.model import handed_over
-from refinery.planning.filter_costs import orderings_of
+from refinery.planning.filter_costs import orders_of_run
 from refinery.planning.input_schema import SchemaSettings, input_schema
 from refinery.planning.pipeline import prepare
 from refinery.planning.plan import Plan
@@ -111,7 +111,7 @@ class RowHistories:
         from refinery.execution.open import open_recipe
 
         recipe, library = open_recipe(self.run_dir.recipe)
-        cut, orderings = self.manifest["shard_size"], orderings_of(self.run_dir)
+        cut, orderings = self.manifest["shard_size"], orders_of_run(self.run_dir)
         prepared = prepare(recipe, library, shard_size=cut, orderings=orderings, looks=False)
         if prepared.fingerprint != self.manifest["fingerprint"]:
             raise DataError("the operators have changed since the run, so rows cannot be recomputed; run it again")
