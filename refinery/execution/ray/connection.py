@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -186,14 +187,14 @@ def _join(ray: Any, place: Address, cores: int) -> None:
     options: dict[str, Any] = {"logging_level": "ERROR", "log_to_driver": False}
     if place.address == "local":
         options |= {"num_cpus": cores, "include_dashboard": False}
-    elif (resolved := _resolved(place.address)) is None:
-        raise OperatorError(f"{place.name}: no Ray cluster runs on this machine. {_CURES}")
-    else:
+    elif (resolved := _resolved(place.address)) is not None:
         _knock(place, resolved)
         _show_token(place, resolved)
     try:
         ray.init(address=place.address, **options)
     except Exception as error:
+        if place.address == "auto" and isinstance(error, ConnectionError):
+            raise OperatorError(f"{place.name}: no Ray cluster runs on this machine. {_CURES}") from None
         reason = " ".join(str(error).split()).rstrip(".")
         raise OperatorError(f"{place.name}: cannot be joined: {reason}. {_cure(error)}") from error
 
@@ -209,17 +210,19 @@ def _cure(error: Exception) -> str:
 
 
 def _resolved(address: str) -> str | None:
-    """host:port of the cluster as Ray itself resolves it; None for `auto` if no cluster runs on this machine."""
+    """host:port of the cluster; None for `auto` where Ray has noted no cluster of this machine, and looks for one by itself.
+
+    The note is the file that the documentation of `ray.init` names.
+    """
     if address.startswith("ray://"):
         return address.removeprefix("ray://").split("/")[0]
-    from ray._private.services import canonicalize_bootstrap_address
-
-    try:
-        return canonicalize_bootstrap_address(address)
-    except ConnectionError:
-        return None
-    except ValueError:
+    if address != "auto":
         return address
+    folder = Path(os.environ.get("RAY_TMPDIR") or tempfile.gettempdir()) / "ray"
+    try:
+        return (folder / "ray_current_cluster").read_text("utf-8").strip() or None
+    except OSError:
+        return None
 
 
 def _knock(place: Address, resolved: str) -> None:

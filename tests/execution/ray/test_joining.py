@@ -168,14 +168,27 @@ def test_a_command_for_an_address_where_nobody_answers(tmp_path: Path) -> None:
     assert NOBODY in refused_command(tmp_path, f"127.0.0.1:{free_port()}")
 
 
-def test_auto_without_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("ray")
+class Nowhere:
+    """A Ray that finds no cluster on this machine."""
 
-    def nothing(address: str) -> str | None:
+    def init(self, **options: Any) -> None:
         raise ConnectionError("could not find any running Ray instance")
 
-    monkeypatch.setattr("ray._private.services.canonicalize_bootstrap_address", nothing)
-    assert "no Ray cluster runs on this machine. Start one with `ray start --head`" in refused("auto")
+
+def test_auto_without_a_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    with pytest.raises(OperatorError, match="no Ray cluster runs on this machine. Start one with `ray start --head`"):
+        connection._join(Nowhere(), connection._place_of("auto"), 1)
+
+
+def test_auto_where_the_noted_cluster_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    (tmp_path / "ray").mkdir()
+    (tmp_path / "ray" / "ray_current_cluster").write_text(f"127.0.0.1:{free_port()}")
+    with pytest.raises(OperatorError, match=NOBODY):
+        connection._join(Unwilling("not reached"), connection._place_of("auto"), 1)
 
 
 def test_what_is_no_address() -> None:
