@@ -44,7 +44,7 @@ def band_keys(minima: np.ndarray, bands: int, rows_per_band: int) -> np.ndarray:
     return keys
 
 
-def marks(minima: np.ndarray, present: np.ndarray, bands: int, rows_per_band: int) -> pa.Array:
+def match_keys(minima: np.ndarray, present: np.ndarray, bands: int, rows_per_band: int) -> pa.Array:
     """Struct of `bands` (list of uint64) and `signature` (binary, low 16 bits per minimum); NULL where not present."""
     rows = len(minima)
     kept = np.ascontiguousarray(minima) if present.all() else minima[np.flatnonzero(present)]

@@ -32,7 +32,7 @@ _SPECIAL = regex.compile(rf"[\p{{Nd}}\p{{M}}\s{POINTS}{regex.escape(PUNCTUATION)
 _TO_SPACE = str.maketrans(PUNCTUATION, " " * len(PUNCTUATION))
 
 # Kinds of a character, in the low three bits of the table; the bits above hold the character to write.
-PLAIN, SPACE, MATCH_KEY, DIGIT, POINT, PLAIN_POINT = 0, 1, 2, 3, 4, 5
+PLAIN, SPACE, NONSPACING, DIGIT, POINT, PLAIN_POINT = 0, 1, 2, 3, 4, 5
 
 
 def simplify(text: str) -> str:
@@ -77,7 +77,7 @@ def _entry(char: str) -> int:
     if char in PUNCTUATION or char.isspace():
         return ord(" ") << 3 | SPACE
     if unicodedata.category(char) == "Mn":
-        return MATCH_KEY
+        return NONSPACING
     new = simplify(f"a{char}a")[1:-1]
     if len(new) != 1 or char == "Σ" or unicodedata.combining(char) or len(new.encode()) > len(char.encode()):
         return -1
@@ -115,7 +115,7 @@ def _simplify_row(data, i, end, table, out, w):
         spaced = False
         if kind == DIGIT:
             i = _after_number(data, i, end, table)
-        if kind != MATCH_KEY:
+        if kind != NONSPACING:
             w = encode(entry >> 3, out, w)
     while w > first and out[w - 1] == 0x20:
         w -= 1

@@ -1,4 +1,4 @@
-"""MinHash marks of texts, their shingle sets, and the shingles that two texts share."""
+"""MinHash match keys of texts, their shingle sets, and the shingles that two texts share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from refinery.kernels.dedup.minhash import fast_minima
-from refinery.kernels.dedup.minhash_bands import marks
+from refinery.kernels.dedup.minhash_bands import match_keys
 from refinery.kernels.dedup.minhash_exact import data_juicer_minima
 from refinery.kernels.dedup.minhash_shingles import shingle_sets
 from refinery.kernels.dedup.shingles import Room, Tokens, tokens
@@ -37,7 +37,7 @@ def signatures(split: Tokens, window: int, hash: str, permutations: int, bands: 
     NULL for a NULL text, and for a text without tokens unless hash is `data_juicer`.
     """
     minima = data_juicer_minima if hash == "data_juicer" else fast_minima
-    return marks(*minima(split, window, permutations), bands, rows_per_band)
+    return match_keys(*minima(split, window, permutations), bands, rows_per_band)
 
 
 _local = threading.local()

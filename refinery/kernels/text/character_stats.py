@@ -30,7 +30,7 @@ from refinery.kernels.dedup.sentence_units import MARKS
 FIELDS = ("chars", "spaces", "alphas", "digits", "uppers", "ellipses", "marks")
 
 # Bits of a code point: str.isspace, isalpha, isdigit, isupper; U+2026; datatrove's punctuation.
-SPACE, ALPHA, DIGIT, UPPER, ELLIPSIS, MATCH_KEY = (1 << n for n in range(6))
+SPACE, ALPHA, DIGIT, UPPER, ELLIPSIS, PUNCTUATION = (1 << n for n in range(6))
 
 _capitals = lanes(lambda b, x: within(b, x, 0x41, 0x5A))
 _blanks = lanes(lambda b, x: any_of(b, within(b, x, 0x09, 0x0D), within(b, x, 0x1C, 0x20)))  # str.isspace
@@ -51,7 +51,7 @@ def tables() -> tuple[np.ndarray, np.ndarray]:
         if char.isdigit() or char.isupper():
             bits[code_point] |= char.isdigit() * DIGIT | char.isupper() * UPPER
     for char in MARKS:
-        bits[ord(char)] |= MATCH_KEY
+        bits[ord(char)] |= PUNCTUATION
     bits[ord("…")] |= ELLIPSIS
     added = np.zeros(256, np.int64)
     for place in range(6):

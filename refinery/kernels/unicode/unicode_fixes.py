@@ -17,12 +17,12 @@ from refinery.kernels.core.arrow import CHANGED, EXACT, UNCHANGED
 from refinery.kernels.core.blocks import BLOCK, ampersands, controls, first_set, tabs_and_line_feeds, wide
 from refinery.kernels.core.jit import entry, kernel
 from refinery.kernels.core.utf8 import copy, decode
-from refinery.kernels.unicode.unicode_fixes_tables import ALONE, FIRST, MAPPED, MATCH_KEY, NAME_BITS, SECOND, FixTables
+from refinery.kernels.unicode.unicode_fixes_tables import ALONE, COMBINING, FIRST, MAPPED, NAME_BITS, SECOND, FixTables
 
 AMPERSAND, LESS, NEWLINE, RETURN, TAB, ESCAPE, BRACKET, HASH, SEMICOLON = b"&<\n\r\t\x1b[#;"
 NAME_LENGTH = 24  # of an entity; longer entities stay
 NAME_MASK = (1 << NAME_BITS) - 1
-RARE = MAPPED | ALONE | MATCH_KEY | SECOND
+RARE = MAPPED | ALONE | COMBINING | SECOND
 
 # Checks of a scan: all; all but the normalization; neither normalization nor pairs, because the caller knows that the
 # text is no mojibake.
@@ -147,7 +147,7 @@ def _scan(data, start, end, markup, mode, info, classes, pairs, thirds, names, l
                 verdict = CHANGED
             elif word & SECOND and open_first and mode == STRICT:
                 return EXACT
-            elif word & MATCH_KEY:
+            elif word & COMBINING:
                 if order > classes[cp] and mode == STRICT:
                     return EXACT
                 order = classes[cp]

@@ -28,7 +28,7 @@ FORMS: tuple[Form, ...] = ("NFC", "NFD", "NFKC", "NFKD")
 # A word of `FixTables.info`: the mojibake signature in the low byte, and above it flags for the kernel.
 MAPPED = 0x100  # becomes another string, perhaps empty
 ALONE = 0x200  # suspicious beside any character
-MATCH_KEY = 0x400  # combining class other than 0: the order of these characters matters
+COMBINING = 0x400  # combining class other than 0: the order of these characters matters
 SECOND = 0x800  # normalization may join it to the character before
 FIRST = 0x1000  # normalization may join a later character to it or to a part of it
 
@@ -108,7 +108,7 @@ def build(form: Form) -> FixTables:
     info, alone, pairs, thirds = clues(BADNESS_RE)
     info[alone] |= ALONE
     info[0x80:0xA0] |= ALONE  # C1 controls have a step of their own
-    info[classes > 0] |= MATCH_KEY
+    info[classes > 0] |= COMBINING
     if form in ("NFC", "NFKC"):
         first, second = joining(everything)
         info[first] |= FIRST
