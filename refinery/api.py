@@ -122,7 +122,7 @@ class Run:
             raise DataError(changed[0])
 
 
-@using_processes()
+@using_processes(anew=True)
 def run(
     recipe: str | Path | Mapping[str, Any],
     dataset: Any = None,
@@ -153,7 +153,7 @@ def run(
     )
 
 
-@using_processes()
+@using_processes(anew=True)
 def compile(recipe: str | Path | Mapping[str, Any], dataset: Any = None, **overrides: Any) -> str:
     """Compile a recipe to a readable SQL script. Raises as `run` does; the input must exist, for its columns."""
     return script_of(*open_recipe(recipe, overrides, need_inputs=dataset is None), dataset)

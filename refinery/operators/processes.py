@@ -207,11 +207,17 @@ def processes() -> ProcessPool:
 
 
 @contextmanager
-def using_processes() -> Iterator[None]:
-    """Context that needs worker processes; all end with the last of such contexts."""
+def using_processes(anew: bool = False) -> Iterator[None]:
+    """Context that needs worker processes; all end with the last of such contexts.
+
+    anew: no process stays from before, whose environment and `sys.path` may be others, unless such a context uses it.
+    """
     global _uses
     with _lock:
         _uses += 1
+        is_first = _uses == 1
+    if anew and is_first:
+        _end()
     try:
         yield
     finally:
