@@ -14,7 +14,7 @@ DAFT ?=
 RENSA ?=
 BENCH ?=
 
-.PHONY: help setup demo test lint golden docs bench bench-recipe bench-dedup bench-models bench-limits bench-ablation bench-fusion bench-stats bench-stats-merge quality scale-study soak clean
+.PHONY: help setup demo test test-versions lint golden docs bench bench-recipe bench-dedup bench-models bench-limits bench-ablation bench-fusion bench-stats bench-stats-merge quality scale-study soak clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +57,9 @@ test: $(VENV)/ready $(VENV)/old-duckdb lint  ## Run every check and test
 	$(BIN)/python -m refinery.kernels.build
 	env -u REFINERY_CONFORMANCE $(BIN)/python -m pytest $(PYTEST)
 	$(if $(CONFORMANCE),REFINERY_CONFORMANCE=$(abspath $(CONFORMANCE)) $(BIN)/python -m pytest $(PYTEST) -m 'recorded and not long')
+
+test-versions:  ## Test with the oldest and newest libraries, by each Python that is here (ONLY=3.11-oldest)
+	$(PYTHON) .ci/versions.py $(ONLY)
 
 SECONDS ?= 3600
 soak: $(VENV)/ready  ## Hold resumed runs against fresh ones for an hour (SECONDS=); run the tests marked long, and all random examples
