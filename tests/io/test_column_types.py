@@ -4,6 +4,7 @@ import json
 from decimal import Decimal
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -26,12 +27,12 @@ def tables(path: Path, column: pa.Array) -> Path:
 SMALL = pa.array([Decimal("1.50"), None], pa.decimal256(10, 2))
 READ_AS = {
     "decimal": (SMALL, pa.decimal128(10, 2)),
-    "half": (pa.array([1.5, None], pa.float16()), pa.float32()),
+    "half": (pa.array([np.float16(1.5), None], pa.float16()), pa.float32()),
     "view": (pa.array(["a", None], pa.string_view()), pa.large_string()),
     "runs": (pa.RunEndEncodedArray.from_arrays([2], pa.array(["a"])), pa.string()),
     "list": (pa.array([[1], None], pa.list_view(pa.int32())), pa.large_list(pa.int32())),
     "inside": (
-        pa.array([[{"d": Decimal("1.5"), "m": {"k": 1.5}}], None],
+        pa.array([[{"d": Decimal("1.5"), "m": {"k": np.float16(1.5)}}], None],
                  pa.list_(pa.struct([("d", pa.decimal256(9, 1)), ("m", pa.map_(pa.string(), pa.float16()))]))),
         pa.list_(pa.struct([("d", pa.decimal128(9, 1)), ("m", pa.map_(pa.string(), pa.float32()))])),
     ),

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-# Oldest version that refinery works with; pyproject.toml asks for it.
-OLDEST = (2, 0)
+# Oldest version that refinery works with; pyproject.toml asks for it. 2.0.0 plans a prepared statement at each EXECUTE.
+OLDEST = (2, 0, 1)
 
 # Python variables are no tables, no extension is fetched or loaded, secrets of other programs are not read.
 CLOSED = (

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from refinery.io.batch import Batch
+from refinery.io.layouts import plain_table
 from refinery.io.model import Shard, Source
 from refinery.io.readers.read import count_rows, read
 from refinery.io.sources import cut, find
@@ -207,7 +208,7 @@ def test_types_of_tables_are_kept(tmp_path: Path, suffix: str) -> None:
 
 def test_a_frame_of_views_becomes_texts() -> None:
     table = pa.table({"text": pa.array(["a", "b"], pa.string_view())}).replace_schema_metadata({"pandas": "{}"})
-    [shard] = cut([Source.of_table(table)])
+    [shard] = cut([Source.of_table(plain_table(table))])
     [batch] = read(shard)
     assert batch.table.schema == pa.schema([("text", pa.large_string())]) and batch.table.schema.metadata is None
 
