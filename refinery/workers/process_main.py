@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import faulthandler
 import gc
+import io
 import os
 import signal
 import socket
@@ -199,6 +200,8 @@ def _apart_from_terminal() -> None:
     os.dup2(nothing, 0)
     os.close(nothing)
     os.dup2(2, 1)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)  # the process may end without flushing
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

@@ -274,13 +274,14 @@ def test_interrupt_ends_the_run(folder: Path) -> None:
     assert not (folder / "out/docs.jsonl").exists() and not (folder / "out/refinery.duckdb").exists()
 
 
-def test_what_operators_print_is_not_the_commands_output(call: Call, folder: Path) -> None:
+def test_what_operators_print_is_not_the_commands_output(folder: Path) -> None:
     operators = operator_folder(folder / "own", prints='print("printed", text)\nreturn None')
     recipe = {"dataset_path": "docs.jsonl", "process": ["prints_mapper"], "operators": str(operators)}
     Path("prints.json").write_text(json.dumps(recipe))
-    done = call("run", "prints.json", "--json")
-    assert done.code == 0 and json.loads(done.out)["rows"]["kept"] == 5
-    assert "printed short" in done.err
+    command = [sys.executable, "-m", "refinery", "run", "prints.json", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG)
+    assert done.returncode == 0 and json.loads(done.stdout)["rows"]["kept"] == 5
+    assert "printed short" in done.stderr
 
 
 def test_many_files_of_an_export_are_a_number_and_their_folder() -> None:
