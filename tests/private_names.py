@@ -34,7 +34,6 @@ TEMPORARY: dict[tuple[str, str], str] = {
         }.items()
         for name in names
     },
-    ("refinery/execution/ray/cleaner.py", "ray._private"): "ray: public state",
     ("refinery/execution/ray/connection.py", "ray._private.state"): "ray: public state",
     ("refinery/operators/opened_files.py", "_getframe"): "sys: users' code moves to processes of its own",
 }
