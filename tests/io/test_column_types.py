@@ -122,6 +122,8 @@ def test_values_of_odd_layouts_stay_wherever_they_are_cut(name: str) -> None:
 
 @pytest.mark.parametrize("name", list(ODD))
 def test_odd_layouts_are_exported_from_python_as_tables_and_as_streams(tmp_path: Path, name: str) -> None:
+    if name == "views in fixed lists" and int(pa.__version__.split(".")[0]) < 26:
+        pytest.skip("pyarrow before 26 cannot read the NULLs of such lists that it has written to Parquet")
     table = pa.table({"text": ["one", "two", "three", "four"], "x": ODD[name]})
     mixed = pa.concat_tables([table.slice(1), table.slice(0, 1)])
     for dataset in (mixed, iter(mixed.to_batches())):
