@@ -1,5 +1,5 @@
-# `make` lists the targets. Everything is installed into .venv, compiled kernels too; of what is outside of the checkout only
-# temporary files and pip's cache are changed. (Without make, kernels are in the cache folder of the user.)
+# `make` lists the targets. Everything is installed into .venv, and compiled kernels into refinery/kernels/built; of what is
+# outside of the checkout only temporary files and pip's cache are changed.
 PYTHON ?= python3
 VENV := .venv
 export REFINERY_CACHE_DIR ?= $(CURDIR)/$(VENV)/cache
@@ -14,29 +14,30 @@ DAFT ?=
 RENSA ?=
 BENCH ?=
 
-.PHONY: help setup demo test test-versions lint golden docs bench bench-recipe bench-dedup bench-models bench-limits bench-ablation bench-fusion bench-stats bench-stats-merge quality scale-study soak clean
+.PHONY: help setup kernels demo test test-versions lint golden docs bench bench-recipe bench-dedup bench-models bench-limits bench-ablation bench-fusion bench-stats bench-stats-merge quality scale-study soak clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-DEMO_STEPS := $(shell sed -n 's/^  - \([a-z_]*\):.*/\1/p' recipes/web_sample.yaml)
-DEMO_FILES := $(wildcard $(DEMO_STEPS:%=udfs/*/%.py) $(DEMO_STEPS:%=sql/*/%.sql))
-# Features with parameters belong to models, which the demo has none of.
-DEMO_FEATURES := $(sort $(shell sed -n "s/.*feature('\([a-z_]*\)').*/\1/p" $(DEMO_FILES)))
-DEMO_CODE := $(filter %.py,$(DEMO_FILES)) $(DEMO_FEATURES:%=udfs/features/%.py) refinery/io
+# Packages of kernels that the demo's recipe, its reader and its writer call. The others are built with `make kernels`.
+DEMO_KERNELS := core json text unicode words
+BUILD := hatchling editables llvmlite numba numpy psutil pyarrow regex ftfy selectolax
 
-# The core alone: `make demo` waits for no package of the extras. Kernels of the demo are compiled while the rest is installed.
+# The core alone: `make demo` waits for no package of the extras. Its kernels are built while the rest is installed.
 $(VENV)/core: pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "refinery needs Python 3.11 or newer; run make PYTHON=python3.11")'
 	$(if $(UV),$(UV) venv --quiet --allow-existing --seed --python $(PYTHON) $(VENV),$(PYTHON) -m venv $(VENV))
-	$(call install,numba pyarrow regex)
-	$(BIN)/python -m refinery.kernels.build --of $(DEMO_CODE) & \
-		($(call install,-e .)) && wait
+	$(call install,$(BUILD))
+	$(BIN)/python -m refinery.kernels.build $(DEMO_KERNELS) & \
+		(export REFINERY_BUILD_PACKAGES=none; $(call install,--no-build-isolation -e .)) && wait $$!
 	@touch $@
 
 $(VENV)/ready: $(VENV)/core
-	$(call install,-e '.[dev]')
+	export REFINERY_BUILD_PACKAGES=none; $(call install,--no-build-isolation -e '.[dev]')
 	@touch $@
+
+kernels: $(VENV)/core  ## Build the kernels of modules that have changed
+	$(BIN)/python -m refinery.kernels.build
 
 setup: $(VENV)/ready  ## Create the virtual environment
 
@@ -52,9 +53,8 @@ PYTEST := -q -n auto --maxprocesses 8 --dist loadfile
 CONFORMANCE := $(or $(REFINERY_CONFORMANCE),$(wildcard ../shared/conformance))
 
 # Sources are compiled first: tests start hundreds of processes, and where Python may not write bytecode each would compile them.
-test: $(VENV)/ready $(VENV)/old-duckdb lint  ## Run every check and test
+test: $(VENV)/ready $(VENV)/old-duckdb kernels lint  ## Run every check and test
 	$(BIN)/python -m compileall -q refinery udfs
-	$(BIN)/python -m refinery.kernels.build
 	env -u REFINERY_CONFORMANCE $(BIN)/python -m pytest $(PYTEST)
 	$(if $(CONFORMANCE),REFINERY_CONFORMANCE=$(abspath $(CONFORMANCE)) $(BIN)/python -m pytest $(PYTEST) -m 'recorded and not long')
 
@@ -133,4 +133,4 @@ quality: $(VENV)/ready  ## Measure recall and precision of deduplicators; rewrit
 	$(BIN)/python -m bench.quality --write
 
 clean:  ## Remove the virtual environment and what `make demo` and `make bench` have written
-	rm -rf $(VENV) outputs/web_sample bench/results bench/data
+	rm -rf $(VENV) refinery/kernels/built outputs/web_sample bench/results bench/data

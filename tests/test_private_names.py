@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.private_names import ALLOWED, TEMPORARY
+from tests.private_names import ALLOWED
 
 ROOT = Path(__file__).parent.parent
 OF_TUPLES = {"_replace", "_asdict", "_fields", "_make", "_field_defaults"}  # documented for namedtuple
@@ -68,7 +68,7 @@ def used() -> set[tuple[str, str]]:
 
 def test_private_names_of_other_packages_are_those_listed() -> None:
     names = used()
-    assert names - {*ALLOWED, *TEMPORARY} == set()
+    assert names - {*ALLOWED} == set()
     assert {*ALLOWED} - names == set()
 
 

@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from refinery.kernels.core import library
+from refinery.kernels.core.library import FLAGS
+
 ROOT = Path(__file__).parent.parent
 SHIPPED = (
     "sql/filters/text_length_filter.sql",
@@ -18,6 +21,8 @@ SHIPPED = (
     "recipes/web_sample.yaml",
     "recipes/schema.json",
 )
+
+BUILT = "refinery/kernels/built"
 
 RECIPE = """
 dataset_path: in.jsonl
@@ -40,7 +45,7 @@ runpy.run_module("refinery", run_name="__main__", alter_sys=True)
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files that git knows, elsewhere."""
+    """The files that git knows, elsewhere, and the built kernels."""
     target = tmp_path_factory.mktemp("checkout")
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
@@ -53,6 +58,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if (ROOT / name).is_file():
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, target / name)
+    shutil.copytree(ROOT / BUILT, target / BUILT)
     return target
 
 
@@ -76,13 +82,17 @@ def wheel(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
-def run_a_recipe(folder: Path, path: Path) -> None:
+def run_a_recipe(folder: Path, path: Path, **env: str) -> None:
     """Run a small recipe with the refinery that is found under `path`, far from the checkout."""
     (folder / "recipe.yaml").write_text(RECIPE, encoding="utf-8")
     (folder / "in.jsonl").write_text('{"text": "long\\u00a0enough"}\n{"text": "no"}\n', encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "-c", RUN], cwd=folder, env={**os.environ, "PYTHONPATH": str(path)}, capture_output=True, text=True
-    )  # fmt: skip
+        [sys.executable, "-c", RUN],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(path), **env},
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     assert Path(done.stdout.strip()).parent.parent == path
     assert (folder / "out.jsonl").read_text(encoding="utf-8") == '{"text": "long enough"}\n'
@@ -96,39 +106,28 @@ def test_wheel_holds_the_operators_and_runs(wheel: Path, tmp_path: Path) -> None
     assert {f"refinery/inspect/report/templates/{name}" for name in ("page.html", "style.css")} <= names
     assert "refinery/py.typed" in names
     assert not [name for name in names if name.startswith(("tests/", "bench/"))]
+    assert [name for name in names if name.startswith(f"{BUILT}/")] == [
+        f"{BUILT}/{library.path_of(library.kinds()[0]).name}"
+    ]
+    assert not wheel.name.endswith("-any.whl")
     (tmp_path / "work").mkdir()
     run_a_recipe(tmp_path / "work", tmp_path / "site")
 
 
 @pytest.mark.long
-def test_wheel_with_machine_code_compiles_nothing(checkout: Path, tmp_path: Path) -> None:
-    """The first run from a wheel that brings machine code: no kernel is compiled, and numba is not imported."""
+def test_a_wheel_for_several_kinds_of_processors(checkout: Path, tmp_path: Path) -> None:
+    """It has kernels for each kind, each of which computes the same."""
+    kinds = [kind for kind in FLAGS if kind in library.kinds()]
     command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path), str(checkout)]
-    subprocess.run(command, env={**os.environ, "REFINERY_KERNELS": "generic"}, check=True, capture_output=True)
+    subprocess.run(
+        command, env={**os.environ, "REFINERY_BUILD_KINDS": " ".join(kinds)}, check=True, capture_output=True
+    )
     (found,) = tmp_path.glob("corpus_refinery-*.whl")
-    assert not found.name.endswith("-any.whl")
     with zipfile.ZipFile(found) as archive:
         archive.extractall(tmp_path / "site")
-    command = [sys.executable, "-c", COUNT_KERNELS]
-    cache = tmp_path / "cache"
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site"), "REFINERY_CACHE_DIR": str(cache)}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True, text=True)
-    assert done.stdout.split() == ["0", "missing", "[]"]
-    assert not list(cache.rglob("*.o"))
-
-
-# Calls a kernel, and prints how many declared kernels have no machine code, and which compilers were imported.
-COUNT_KERNELS = """
-import sys
-from refinery.kernels import build
-missing = sum(kernel.is_missing() for kernel in build.declared())
-from refinery import run
-recipe = dict(dataset_path="in.jsonl", export_path="out.jsonl", process=[{"whitespace_normalization_mapper": {}}])
-open("in.jsonl", "w").write('{"text": "a\\u00a0b"}\\n')
-run(recipe)
-assert open("out.jsonl").read() == '{"text": "a b"}\\n'
-print(missing, "missing", sorted({"numba"} & set(sys.modules)))
-"""
+    for kind in kinds:
+        (tmp_path / kind).mkdir()
+        run_a_recipe(tmp_path / kind, tmp_path / "site", REFINERY_KERNELS=kind)
 
 
 def test_bare_checkout_runs(checkout: Path, tmp_path: Path) -> None:

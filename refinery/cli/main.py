@@ -37,7 +37,6 @@ def cli() -> None:
 @click.option("--show", is_flag=True, help="Also trace samples (open_tracer), and print examples of each step's work.")
 def run(quiet: bool, as_json: bool, show: bool, fresh: bool, overwrite: bool, **recipe: Any) -> None:
     """Run RECIPE. Every key of a recipe is also an option: --np 4 --export_path out/docs.jsonl"""
-    _begin_run()
     from refinery.cli import runs
 
     if show:  # examples are those of the trace
@@ -48,7 +47,6 @@ def run(quiet: bool, as_json: bool, show: bool, fresh: bool, overwrite: bool, **
 @cli.command()
 def demo() -> None:
     """Copy a recipe and 524 documents into this folder, run the recipe, and show what happened to them."""
-    _begin_run()
     from refinery.cli import demo as bundled
     from refinery.cli import runs
     from refinery.execution.open import open_recipe
@@ -160,7 +158,6 @@ def analyze(stats: str | None, group_by: str | None, output: str | None, as_json
 
     DATA is a file, folder or glob, RECIPE a .yaml file. Every key of a recipe is also an option: --text_keys body
     """
-    _begin_run()
     from refinery.cli import runs
     from refinery.inspect.analyze.request import from_command_line
 
@@ -227,7 +224,6 @@ def tune(run: str, operator: str, params: tuple[str, ...], as_json: bool) -> Non
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
 def refilter(run: str, no_export: bool, quiet: bool, as_json: bool, **options: Any) -> None:
     """Make a new run with other bounds from the stored results of RUN; only rows with missing results run again."""
-    _begin_run()
     from refinery.cli import runs
 
     runs.refilter(Path(run), {**options, "writes": not no_export}, quiet, as_json)
@@ -355,13 +351,6 @@ def completion(shell: str) -> None:
     kind = get_completion_class(shell)
     assert kind is not None
     click.echo(kind(cli, {}, "refinery", "_REFINERY_COMPLETE").source())
-
-
-def _begin_run() -> None:
-    """Begin to compile kernels on a new computer, beside the imports of a run."""
-    from refinery.kernels.core.compiling import begin_on_new_computer
-
-    begin_on_new_computer()
 
 
 def _opened(options: dict[str, Any]) -> Any:

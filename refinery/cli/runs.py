@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +17,6 @@ from refinery.cli.commands import Opened, answer
 from refinery.cli.render import console
 from refinery.common.paths import shorter
 from refinery.execution.run import Outcome, begin_anew, execute
-from refinery.kernels.core.compiling import observe
 from refinery.recipe import Recipe
 from refinery.results.open_tables import open_tables
 from refinery.results.stdout import pour
@@ -40,10 +37,9 @@ def run(opened: Opened, quiet: bool, as_json: bool, show: bool, fresh: bool = Fa
     recipe, library = opened
     if not quiet:
         _print_notes(recipe)
-        observe(_compiling)
     if fresh:
         begin_anew(recipe)
-    with console.progress(quiet or as_json) as progress, _observing(progress):
+    with console.progress(quiet or as_json) as progress:
         early = _EarlyNotes(progress, not quiet and not as_json)
         outcome = execute(recipe, library, progress=progress, overwrite=overwrite, noted=early)
     streamed = pour(outcome)
@@ -60,8 +56,7 @@ def analyze(request: Any, as_json: bool) -> None:
     from refinery.inspect.analyze.analyze import analyze
 
     _print_notes(request.recipe)
-    observe(_compiling)
-    with console.progress(as_json) as progress, _observing(progress):
+    with console.progress(as_json) as progress:
         found = analyze(request, progress)
     _warn(found.outcome)
     answer(as_json, partial(as_data, found), show(found))
@@ -118,31 +113,6 @@ class _EarlyNotes:
 def _print_notes(recipe: Recipe) -> None:
     for note in recipe.ignored:
         print(f"note: {note}", file=sys.stderr)
-
-
-@contextmanager
-def _observing(progress: Any) -> Iterator[None]:
-    """Show the number of compiled kernels in the progress bar, if there is one: each line printed beside it would stay."""
-    if not isinstance(progress, console.Bar):
-        yield
-        return
-    observe(progress.compiling)
-    try:
-        yield
-    finally:
-        observe(_compiling)
-
-
-_announced = count()
-
-
-def _compiling(done: int, total: int) -> None:
-    """Print how many kernels are compiled; of a first run only."""
-    if sys.stderr.isatty():
-        end = "" if done < total else "\n"
-        print(f"\rcompiling {done} of {total} kernels for this processor (once)", end=end, file=sys.stderr, flush=True)
-    elif not done and next(_announced) == 0:
-        print("compiling kernels for this processor (once)", file=sys.stderr, flush=True)
 
 
 def as_data(outcome: Outcome) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from types import ModuleType
 
 from refinery.errors import OperatorError
 from refinery.operators.home import is_shipped
-from refinery.operators.machine_code import cached_apart
 from refinery.operators.opened_files import running
 from refinery.operators.source_modules import SourceLoader, find_sources
 from refinery.operators.user_process import is_worker
@@ -38,8 +37,7 @@ def _import(name: str, path: Path) -> ModuleType:
     sys.modules[name] = module
     try:
         if shipped:
-            with cached_apart(path):
-                loader.exec_module(module)
+            loader.exec_module(module)
         else:
             find_sources()
             with running(path, "the import of the file"):

@@ -15,6 +15,7 @@ from pathlib import Path
 from refinery.common.packages import installed_version
 from refinery.common.source_files import add_contents, files_below
 from refinery.common.version import IMPORTED, PACKAGE, __version__
+from refinery.kernels.core.library import compiler
 from refinery.operators.home import shipped
 from refinery.operators.local_code import sources_in
 from refinery.operators.user_code import imported_modules
@@ -30,13 +31,14 @@ LEFT_OUT = {
 _LEFT_OUT = tuple(f"{package}/" for package in LEFT_OUT)
 # Requirements of refinery and of its extras that compute results; pyproject.toml has them all (tests/operators/test_versions.py).
 COMPUTING = (
-    "duckdb", "ftfy", "jinja2", "jieba", "llvmlite", "numba", "numpy", "pyarrow", "pyyaml", "regex", "selectolax",
+    "duckdb", "ftfy", "jinja2", "jieba", "numpy", "pyarrow", "pyyaml", "regex", "selectolax",
     "sentencepiece", "spacy", "sqlglot", "tldextract", "tokenizers",
 )  # fmt: skip
 # Packages that these call where they are installed: for names of hosts, and words of languages.
 _BEHIND = ("idna", "natto-py", "pythainlp", "pyvi", "spacy-pkuseg", "sudachidict-core", "sudachipy")
 # Requirements, also of extras, that compute no result, and extras that compute those of one operator alone.
-FOR_SHOW = {"click", "psutil", "rich", "fsspec", "s3fs", "ray"}
+# Of the build alone (see `kernels.core.library.compiler`): llvmlite, numba.
+FOR_SHOW = {"click", "fsspec", "llvmlite", "numba", "psutil", "ray", "rich", "s3fs", "xxhash"}
 OF_OPERATORS = {"embedding_mapper": ("model2vec", "sentence-transformers")}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _EXTRA = re.compile(r"extra\s*==")
@@ -46,7 +48,7 @@ _EXTRA = re.compile(r"extra\s*==")
 def versions() -> dict[str, str]:
     """Versions of all dependencies that every result has."""
     python = ".".join(platform.python_version_tuple()[:2])  # the tables of Unicode come with it
-    own = {"refinery": __version__, "python": python, "sources": own_sources(PACKAGE)}
+    own = {"refinery": __version__, "python": python, "sources": own_sources(PACKAGE), "kernels": compiler()}
     return installed((*COMPUTING, *_BEHIND)) | own
 
 

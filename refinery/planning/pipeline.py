@@ -8,21 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 from refinery.compiler.filter_order import FilterOrder
 from refinery.compiler.stages import cut_at_barriers
 from refinery.errors import error_of
 from refinery.io.unchanged import stamps
-from refinery.kernels.core.jit import expect
+from refinery.kernels.core.library import require_kernels
 from refinery.operators import Library
 from refinery.planning.binding import bind_stages
 from refinery.planning.compilation import compile_stages
 from refinery.planning.discovery import InputSettings, discover
 from refinery.planning.field_check import FieldNames
 from refinery.planning.input_schema import ANY_FIELDS, SchemaSettings, find_schema
-from refinery.planning.kernel_callers import certain_callers, kernel_callers
 from refinery.planning.ordering import reorder
 from refinery.planning.phase import Findings, Phase
 from refinery.planning.plan import CompileInputs, CompileSettings, Plan
@@ -76,7 +74,8 @@ def walk(request: PlanRequest) -> Phase[Plan]:
     and no step is to blame.
     """
     recipe, library, findings = request.recipe, request.library, Findings()
-    expect(partial(kernel_callers, recipe, library), partial(certain_callers, recipe, library))
+    if request.reads:
+        require_kernels()
     inputs, names = InputSettings.of(recipe, library), FieldNames.of(recipe, library)
     place = inputs.place if request.dataset is None else ""
     sources = findings.take(discover(inputs, request.dataset, names.texts)) if request.reads else []

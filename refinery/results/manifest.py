@@ -17,6 +17,7 @@ from typing import Any
 
 from refinery.common.packages import installed_version
 from refinery.common.version import __version__
+from refinery.kernels.core.library import compiler
 from refinery.results.database import Counts, Database
 from refinery.results.stage_result import StageResult
 from refinery.storage.run_folder import RunDir, aside
@@ -37,8 +38,8 @@ def size_of(folder: Path) -> int:
 @cache
 def versions() -> dict[str, str]:
     """Versions of the software that results can depend on."""
-    names = ("duckdb", "numba", "pyarrow", "regex", "ftfy", "selectolax", "sqlglot")
-    return {"refinery": __version__, "python": platform.python_version()} | {
+    names = ("duckdb", "pyarrow", "regex", "ftfy", "selectolax", "sqlglot")
+    return {"refinery": __version__, "python": platform.python_version(), "kernels": compiler()} | {
         name: installed_version(name) for name in names
     }
 

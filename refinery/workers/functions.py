@@ -15,8 +15,6 @@ import pyarrow as pa
 from refinery.common.lazy import duckdb
 from refinery.errors import OperatorError
 from refinery.kernels.core.arrow import ints, whole
-from refinery.kernels.core.jit import compile_expected
-from refinery.kernels.core.kernel_calls import Caller
 from refinery.operators import Function, is_shipped
 from refinery.operators.opened_files import suspended
 from refinery.operators.user_process import apart, is_worker
@@ -40,17 +38,15 @@ def register(
     watched: wraps the code of a user's function in a worker process. around: wraps the checked function.
     Statements that call the functions must run within `kept` of the returned Contract.
 
-    Imports the files of the functions, with their dependencies, and compiles those of their kernels that are not yet
-    compiled: the time is no step's.
+    Imports the files of the functions, with their dependencies: the time is no step's.
     """
-    contract, registered = Contract(), list(functions)
-    for function in registered:
+    contract = Contract()
+    for function in functions:
         types: list[Any] = [*function.columns, *function.constants]
         returns: Any = function.returns
         call = _code(function, contract, watched)
         call = around(function, call) if around is not None else call
         con.create_function(function.name, _vectorised(function, call), types, returns, **_OPTIONS)
-    compile_expected(*(Caller(function.path, function.call) for function in registered if is_shipped(function.path)))
     return contract
 
 

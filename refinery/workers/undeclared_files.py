@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from refinery.io.side_files import base_of, files, is_glob
-from refinery.kernels import CACHE
+from refinery.kernels.core.cache import CACHE
 from refinery.operators import Function
 from refinery.operators.local_code import is_installed
 from refinery.operators.opened_files import Traces, noted, traces_of

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from refinery.operators import distributed, local_modules
-from refinery.operators.local_code import is_installed
+from refinery.operators import distributed
+from refinery.operators.local_code import is_installed, local_modules
 from refinery.operators.versions import libraries
 
 

@@ -152,14 +152,14 @@ def _shown(quiet: bool) -> Iterator[Any]:
 class Bar:
     """The progress bar on a terminal, called with (bytes done, bytes in all).
 
-    `uses` adds the use of the machine, `compiling` the number of compiled kernels.
+    `uses` adds the use of the machine.
 
     width: columns for the text beside the bar. What does not fit is left out, the use of the machine first.
     """
 
     def __init__(self, bar: Any, width: int) -> None:
         self._bar, self._task, self._width = bar, bar.add_task("preparing", total=None, shown=""), width
-        self._started, self._shown, self._used, self._compiled = time.monotonic(), list[str](), "", ""
+        self._started, self._shown, self._used = time.monotonic(), list[str](), ""
 
     def __call__(self, done: int, total: int) -> None:
         what = "refining" if done < total else "writing tables"
@@ -172,17 +172,12 @@ class Bar:
         self._used = text
         self._show()
 
-    def compiling(self, done: int, total: int) -> None:
-        """Set the number of compiled kernels; it is shown until all are there."""
-        self._compiled = f"{done} of {total} kernels compiled (once)" if done < total else ""
-        self._show()
-
     def print(self, text: str) -> None:
         """Print a line above the bar."""
         self._bar.console.print(text, markup=False, highlight=False)
 
     def _show(self) -> None:
-        self._bar.update(self._task, shown=fitting([self._compiled, *self._shown, self._used], self._width))
+        self._bar.update(self._task, shown=fitting([*self._shown, self._used], self._width))
 
 
 def _lines() -> Any:

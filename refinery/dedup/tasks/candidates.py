@@ -51,7 +51,7 @@ _REMEMBERED = """
 SELECT _row, coalesce(md5_number_lower(signature), 0) AS content, content AS signed FROM computed SEMI JOIN members USING (_row)
 """
 
-_NONE = pa.table({"band": pa.array([], pa.int32()), "key": pa.nulls(0), "_row": pa.array([], pa.int64())})
+_NONE = pa.table({"band": ints(np.zeros(0, np.int32)), "key": pa.nulls(0), "_row": ints(np.zeros(0, np.int64))})
 
 # Functions that compare samples of this run by their shingles, and with samples of an index by signatures.
 FUNCTIONS = {"shingles": "jaccard", "signature": "estimate_jaccard"}

@@ -16,7 +16,7 @@ from refinery.kernels.core.arrow import ints, numbers
 from refinery.storage.store import Store
 from refinery.workers.executor import TaskPlace
 
-_NONE = pa.table({"one": pa.array([], pa.int64()), "other": pa.array([], pa.int64())})
+_NONE = pa.table({name: ints(np.zeros(0, np.int64)) for name in ("one", "other")})
 
 
 def star(place: TaskPlace, bounds: str, larger: bool, shares: Sequence[Share], to: str) -> str:

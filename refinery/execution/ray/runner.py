@@ -22,7 +22,6 @@ from refinery.execution.ray.placing import ShardPlaces
 from refinery.execution.ray.resources import TaskResources
 from refinery.io.input_files import LOOKING, FileFacts, facts_of
 from refinery.io.model import Shard
-from refinery.kernels.core import machine_code
 from refinery.workers.runner import Report
 from refinery.workers.serialization import Spool, from_json, to_json
 from refinery.workers.worker import ShardResult, Task
@@ -74,7 +73,6 @@ class RayRunner:
         self._cluster, self._ray, self._wants = cluster, cluster.ray, wants
         text = to_json(program)
         self._program = self._ray.put(text)
-        self._kernels = self._ray.put(machine_code.copies())
         # Code of users is imported anew for each run, also by processes that an earlier one has used.
         run = os.urandom(8).hex() if program.code else ""
         self._limits: tasks.Limits = hashlib.sha256(f"{run}{text}".encode()).hexdigest(), memory, spill
@@ -126,7 +124,7 @@ class RayRunner:
     def close(self) -> None:
         """End the actors, and release the program."""
         self._place.close()
-        self._program = self._kernels = None
+        self._program = None
 
     def _result(self, job: _Job, reference: Any) -> ShardResult | None:
         """The result of a task; None if its shard must run again."""
@@ -172,7 +170,7 @@ class RayRunner:
     def arguments(self, job: _Job, shard: str, task: str) -> tuple[Any, ...]:
         """Arguments for `tasks.run_shard`."""
         work = self._around, self._program, self._limits, shard, job.files.result(), task
-        return *work, _DIVIDED**job.smaller, job.crashes > 0, self._timeout, self._kernels, self._board
+        return *work, _DIVIDED**job.smaller, job.crashes > 0, self._timeout, self._board
 
 
 class _Tasks:

@@ -10,8 +10,8 @@ import importlib
 import json
 import os
 import socket
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any
@@ -26,7 +26,6 @@ from refinery.execution.ray.reporting import COUNTED, reporting
 from refinery.execution.ray.task_reports import OF_TASKS
 from refinery.io.input_files import FileFacts, check_files
 from refinery.io.model import Shard
-from refinery.kernels.core.machine_code import adopt
 from refinery.operators.processes import import_anew
 from refinery.storage.open import open_store
 from refinery.storage.store import Store
@@ -56,15 +55,13 @@ def run_shard(
     share: int,
     careful: bool,
     timeout: float | None,
-    kernels: Mapping[str, bytes],
     board: Any = None,
 ) -> str:
     """Run one shard; see `Worker.run`. limits: a name for the program, memory, the folder to spill to.
 
     seen: the shard's files as the driver sees them. share: divisor of the batch size, after memory has run out. careful:
     run in a child process, as code of users always is, so that only the row is lost that ends the process or takes more than `timeout` seconds.
-    kernels: machine code of the driver, so that this machine need not compile. board: the actor
-    that gets reports, see `reporting`.
+    board: the actor that gets reports, see `reporting`.
     Returns the text of `answered`.
     """
     given = from_json(task)
@@ -72,9 +69,6 @@ def run_shard(
 
     def work() -> str:
         check_files(seen)
-        if _kept is None:  # the first shard of this process
-            with suppress(OSError):  # as any machine code that is missing, it is compiled
-                adopt(kernels)
         piece = from_json(shard)
         if careful or timeout is not None or runs_users_code(_program(program), [piece]):
             return _apart(around, program, limits, piece, smaller, timeout)

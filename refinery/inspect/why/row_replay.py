@@ -23,8 +23,6 @@ from refinery.io.readers.read import read
 from refinery.io.readers.registry import reader_of
 from refinery.io.writers.write import PartWriter
 from refinery.kernels.core.arrow import ints
-from refinery.kernels.core.jit import load_ahead
-from refinery.kernels.core.kernel_calls import Caller
 from refinery.planning.compilation import compile_stage
 from refinery.planning.plan import CompiledStage, Plan
 from refinery.planning.sizes import BATCH
@@ -92,7 +90,6 @@ class RowReplay:
 
     def _worker(self, program: Program) -> Worker:
         if id(program) not in self._workers:
-            load_ahead(Caller(function.path, function.call) for function in program.functions)
             self._workers[id(program)] = Worker(program)
         return self._workers[id(program)]
 

@@ -6,120 +6,93 @@ stands for byte i + k. The caller ensures that all bytes exist: `i + BLOCK <= le
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from functools import partial, reduce
+from operator import and_, or_
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 
-from refinery.kernels.core.jit import inlined, intrinsic, types
+from refinery.kernels.core.jit import Instruction, inlined, instruction, llvm_form
+from refinery.kernels.core.memory import bytes_at
 
 BLOCK = 64
 HALF = 32
 
-_BYTE, _WORD = ir.IntType(8), ir.IntType(64)
+
+def lanes(test: Callable[..., Any]) -> Any:
+    """Make an instruction `(data, i)` that returns the mask of a test.
+
+    test: gets the bytes from i on, and where it has more parameters those from i + 1 on, i + 2 on, as numpy's or as LLVM's
+    vectors, and returns a truth value for each byte.
+    """
+    count = len(inspect.signature(test).parameters)
+
+    def mask(data: Any, i: int) -> Any:
+        blocks = [np.asarray(data[i + k : i + k + BLOCK]) for k in range(count)]
+        return np.packbits(test(*blocks), bitorder="little").view(np.uint64)[0]
+
+    return Instruction(mask, partial(llvm_form, "blocks.mask", test, count))
 
 
-def address(context: Any, builder: Any, target: ir.Type, kind: Any, array: Any, position: Any) -> Any:
-    data = context.make_array(kind)(context, builder, array).data
-    return builder.bitcast(builder.gep(data, [position]), target.as_pointer())
+def within(block: Any, low: int, high: int) -> Any:
+    """Bytes in low..high."""
+    return block - low <= high - low  # bytes below `low` become large numbers
 
 
-def splat(byte: int, lanes: int = BLOCK) -> ir.Constant:
-    return ir.Constant(ir.VectorType(_BYTE, lanes), [byte & 0xFF] * lanes)
+def is_byte(block: Any, char: bytes) -> Any:
+    """Bytes that are this one."""
+    return block == char[0]
 
 
-def lanes(test: Callable[[Any, Any], Any]) -> Any:
-    """Make an instruction `(data, i)` that returns the mask of `test(builder, block)`."""
-
-    def declare(typingctx, data, i):
-        def generate(context, builder, signature, args):
-            target = ir.VectorType(_BYTE, BLOCK)
-            block = builder.load(address(context, builder, target, signature.args[0], *args), align=1)
-            return builder.bitcast(test(builder, block), _WORD)
-
-        return types.uint64(data, types.intp), generate
-
-    return intrinsic(declare)
+def any_of(*masks: Any) -> Any:
+    """Bytes of any of the masks."""
+    return reduce(or_, masks)
 
 
-def within(builder: Any, block: Any, low: int, high: int) -> Any:
-    """Lanes whose byte lies in low..high."""
-    return builder.icmp_unsigned("<=", builder.sub(block, splat(low)), splat(high - low))
+def all_of(*masks: Any) -> Any:
+    """Bytes of all masks."""
+    return reduce(and_, masks)
 
 
-def is_byte(builder: Any, block: Any, char: bytes) -> Any:
-    return builder.icmp_unsigned("==", block, splat(char[0]))
-
-
-def _letter(builder: Any, block: Any) -> Any:
-    return within(builder, builder.or_(block, splat(0x20)), 0x61, 0x7A)
-
-
-def any_of(builder: Any, *masks: Any) -> Any:
-    found = masks[0]
-    for mask in masks[1:]:
-        found = builder.or_(found, mask)
-    return found
-
-
-wide = lanes(lambda b, x: within(b, x, 0x80, 0xFF))
-letters = lanes(_letter)
-digits = lanes(lambda b, x: within(b, x, 0x30, 0x39))
+wide = lanes(lambda x: within(x, 0x80, 0xFF))
+letters = lanes(lambda x: within(x | 0x20, 0x61, 0x7A))
+digits = lanes(lambda x: within(x, 0x30, 0x39))
 # Separators of words: U+0020, tab, line feed
-separators = lanes(lambda b, x: any_of(b, is_byte(b, x, b" "), is_byte(b, x, b"\t"), is_byte(b, x, b"\n")))
-blanks = lanes(lambda b, x: is_byte(b, x, b" "))
-controls = lanes(lambda b, x: any_of(b, within(b, x, 0, 0x1F), is_byte(b, x, b"\x7f")))
-tabs_and_line_feeds = lanes(lambda b, x: within(b, x, 0x09, 0x0A))
-spacing = lanes(lambda b, x: within(b, x, 0x09, 0x0D))  # tab to carriage return
-line_feeds = lanes(lambda b, x: is_byte(b, x, b"\n"))
-ampersands = lanes(lambda b, x: is_byte(b, x, b"&"))
-at_signs = lanes(lambda b, x: is_byte(b, x, b"@"))
+separators = lanes(lambda x: any_of(is_byte(x, b" "), is_byte(x, b"\t"), is_byte(x, b"\n")))
+blanks = lanes(lambda x: is_byte(x, b" "))
+controls = lanes(lambda x: any_of(within(x, 0, 0x1F), is_byte(x, b"\x7f")))
+tabs_and_line_feeds = lanes(lambda x: within(x, 0x09, 0x0A))
+spacing = lanes(lambda x: within(x, 0x09, 0x0D))  # tab to carriage return
+line_feeds = lanes(lambda x: is_byte(x, b"\n"))
+ampersands = lanes(lambda x: is_byte(x, b"&"))
+at_signs = lanes(lambda x: is_byte(x, b"@"))
 
 
-@intrinsic
-def equal_to(typingctx, data, i, byte):
+@instruction("blocks.equal_to")
+def equal_to(data, i, byte):
     """Mask of the bytes that are `byte`."""
-
-    def generate(context, builder, signature, args):
-        target = ir.VectorType(_BYTE, BLOCK)
-        block = builder.load(address(context, builder, target, signature.args[0], *args[:2]), align=1)
-        single = builder.insert_element(ir.Constant(target, ir.Undefined), args[2], ir.Constant(ir.IntType(32), 0))
-        places = ir.Constant(ir.VectorType(ir.IntType(32), BLOCK), [0] * BLOCK)
-        wanted = builder.shuffle_vector(single, ir.Constant(target, ir.Undefined), places)
-        return builder.bitcast(builder.icmp_unsigned("==", block, wanted), _WORD)
-
-    return types.uint64(data, types.intp, types.uint8), generate
+    return np.packbits(np.asarray(data[i : i + BLOCK]) == byte, bitorder="little").view(np.uint64)[0]
 
 
-@intrinsic
-def first_set(typingctx, mask):
+@instruction("blocks.first_set")
+def first_set(mask):
     """Position of the lowest set bit; 64 when none is set."""
-
-    def generate(context, builder, signature, args):
-        return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
-
-    return types.int64(types.uint64), generate
+    mask = int(mask)
+    return (mask & -mask).bit_length() - 1 if mask else 64
 
 
-@intrinsic
-def last_set(typingctx, mask):
+@instruction("blocks.last_set")
+def last_set(mask):
     """Position of the highest set bit; -1 when none is set."""
-
-    def generate(context, builder, signature, args):
-        return builder.sub(ir.Constant(_WORD, 63), builder.ctlz(args[0], ir.Constant(ir.IntType(1), 0)))
-
-    return types.int64(types.uint64), generate
+    return int(mask).bit_length() - 1
 
 
-@intrinsic
-def count_set(typingctx, mask):
+@instruction("blocks.count_set")
+def count_set(mask):
     """Number of set bits."""
-
-    def generate(context, builder, signature, args):
-        return builder.ctpop(args[0])
-
-    return types.int64(types.uint64), generate
+    return int(mask).bit_count()
 
 
 @inlined
@@ -129,51 +102,26 @@ def low_bits(n):
     return ~((~np.uint64(0) << half) << np.uint64(n - (n >> 1)))
 
 
-@intrinsic
-def load_word(typingctx, data, i):
+@instruction("memory.load_word")
+def load_word(data, i):
     """Load eight bytes from data[i] on as a little-endian uint64; all of them must exist."""
-
-    def generate(context, builder, signature, args):
-        return builder.load(address(context, builder, _WORD, signature.args[0], *args), align=1)
-
-    return types.uint64(data, types.intp), generate
+    return np.uint64(int.from_bytes(bytes_at(data, i, 8).tobytes(), "little"))
 
 
-@intrinsic
-def store_word(typingctx, data, i, word):
+@instruction("memory.store_word")
+def store_word(data, i, word):
     """Write a uint64 to data[i:], little-endian; all eight bytes must exist."""
-
-    def generate(context, builder, signature, args):
-        builder.store(args[2], address(context, builder, _WORD, signature.args[0], *args[:2]), align=1)
-        return context.get_dummy_value()
-
-    return types.void(data, types.intp, types.uint64), generate
+    bytes_at(data, i, 8)[:] = np.frombuffer(int(word).to_bytes(8, "little"), np.uint8)
 
 
-@intrinsic
-def copy_block(typingctx, data, i, out, w):
-    """Write the 64 bytes from data[i] on to out[w:]; all of them must exist."""
-
-    def generate(context, builder, signature, args):
-        target = ir.VectorType(_BYTE, BLOCK)
-        block = builder.load(address(context, builder, target, signature.args[0], *args[:2]), align=1)
-        builder.store(block, address(context, builder, target, signature.args[2], *args[2:]), align=1)
-        return context.get_dummy_value()
-
-    return types.void(data, types.intp, out, types.intp), generate
+@instruction("blocks.copy_block")
+def copy_block(data, i, out, w):
+    """Write the 64 bytes from data[i] on to out[w:]; all of them must exist. The arrays may be of larger numbers."""
+    bytes_at(out, w, BLOCK)[:] = bytes_at(data, i, BLOCK)
 
 
-@intrinsic
-def copy_lower(typingctx, data, i, out, w):
+@instruction("blocks.copy_lower")
+def copy_lower(data, i, out, w):
     """Write the 32 bytes from data[i] on to out[w:], ASCII letters in lower case; all of them must exist."""
-
-    def generate(context, builder, signature, args):
-        target = ir.VectorType(_BYTE, HALF)
-        block = builder.load(address(context, builder, target, signature.args[0], *args[:2]), align=1)
-        upper = builder.icmp_unsigned("<", builder.sub(block, splat(0x41, HALF)), splat(26, HALF))
-        bit = builder.select(upper, splat(0x20, HALF), splat(0, HALF))
-        place = address(context, builder, target, signature.args[2], *args[2:])
-        builder.store(builder.or_(block, bit), place, align=1)
-        return context.get_dummy_value()
-
-    return types.void(data, types.intp, out, types.intp), generate
+    block = np.asarray(data[i : i + HALF])
+    out[w : w + HALF] = block | (0x20 * within(block, 0x41, 0x5A)).astype(np.uint8)

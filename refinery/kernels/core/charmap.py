@@ -50,7 +50,7 @@ def char_map(table: dict[str, str]) -> CharMap:
     return CharMap(starts, which, pieces, ends)
 
 
-@entry("uint8[] int64[] bool[] uint8[] int64[] uint8[] uint8[] uint8[] uint8[] int64[] bool uint8[]")
+@entry("uint8[] int64[] bool[] uint8[] int64[] uint8[] uint8[] uint8[] uint8[] int64[] bool uint8[] -> int64")
 def map_rows(data, offsets, valid, out, out_offsets, state, starts, which, pieces, ends, strip, classes):
     """Kernel of `arrow.delta`: strip the text if `strip` (by `classes`), then replace the mapped characters."""
     w = 0

@@ -7,11 +7,10 @@ parsing at a gigabyte per second"). Texts of more than 19 digits that fall betwe
 from __future__ import annotations
 
 import numpy as np
-from llvmlite import ir
 
 from refinery.kernels.core.blocks import first_set, last_set, load_word
-from refinery.kernels.core.jit import entry, inlined, intrinsic, kernel, types
-from refinery.kernels.core.scan import byte_at
+from refinery.kernels.core.jit import entry, inlined, kernel
+from refinery.kernels.core.memory import as_double, byte_at, high_product
 
 # States that `number` returns beside the value.
 FINE, HARD, NONE = 0, 1, 2
@@ -38,28 +37,6 @@ def _powers() -> np.ndarray:
 
 
 _FIVES = _powers()
-
-
-@intrinsic
-def _product_high(typingctx, a, b):
-    """The high 64 bits of the product of two uint64."""
-
-    def generate(context, builder, signature, args):
-        wide = ir.IntType(128)
-        product = builder.mul(builder.zext(args[0], wide), builder.zext(args[1], wide))
-        return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), ir.IntType(64))
-
-    return types.uint64(types.uint64, types.uint64), generate
-
-
-@intrinsic
-def _as_double(typingctx, bits):
-    """DOUBLE with these 64 bits."""
-
-    def generate(context, builder, signature, args):
-        return builder.bitcast(args[0], ir.DoubleType())
-
-    return types.float64(types.uint64), generate
 
 
 @inlined
@@ -120,9 +97,9 @@ def _nearest(w, q):
     shift = 63 - last_set(w)
     w = w << np.uint64(shift)
     five, more = _FIVES[q - _SMALLEST, 0], _FIVES[q - _SMALLEST, 1]
-    high, low = _product_high(w, five), w * five
+    high, low = high_product(w, five), w * five
     if high & np.uint64(0x1FF) == np.uint64(0x1FF):
-        second = _product_high(w, more)
+        second = high_product(w, more)
         low = low + second
         if second > low:
             high = high + np.uint64(1)
@@ -147,7 +124,7 @@ def _nearest(w, q):
     return (mantissa & ~(np.uint64(1) << np.uint64(52))) | (np.uint64(exponent) << np.uint64(52))
 
 
-@entry("uint8[] int64 int64")
+@entry("uint8[] int64 int64 -> float64 int64 int64")
 def number(data, i, end):
     """The JSON number that starts at i: (value, position after it, FINE, HARD or NONE).
 
@@ -191,5 +168,5 @@ def number(data, i, end):
     if w <= np.uint64(1) << np.uint64(53) and -22 <= q <= 22:
         value = float(w) / _TENS[-q] if q < 0 else float(w) * _TENS[q]
     else:
-        value = _as_double(_nearest(w, q))
+        value = as_double(_nearest(w, q))
     return (-value if negative else value), i, FINE

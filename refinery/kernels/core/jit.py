@@ -1,246 +1,134 @@
-"""Kernels: Python functions that numba compiles to machine code.
+"""Kernels: Python functions that the build compiles to machine code, and the instructions that they are made of.
 
-numba is imported only where machine code is missing: it takes a third of a second.
+A run loads the built library (`library`) and imports no compiler. With `REFINERY_KERNELS=python` the functions run as
+plain Python (`python_form`), for debugging. `refinery.kernels.build` compiles them, with numba.
 """
 
-import threading
-from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property, partial
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial, update_wrapper
 from importlib import import_module
 from typing import Any
 
-from refinery.common.in_thread import InThread
-from refinery.kernels.core import machine_code
-from refinery.kernels.core.compiling import alone, compile_apart
-from refinery.kernels.core.kernel_calls import Caller, stored_calls
-from refinery.kernels.core.signatures import VOID, NotDeclared, Number, packed, parse
+from refinery.common.extras import lacks
+from refinery.errors import OperatorError
+from refinery.kernels.core import library
+from refinery.kernels.core.python_form import python_form
+from refinery.kernels.core.signatures import Signature, parse
 
-_PACKAGE = "refinery.kernels."
-_compiling = threading.RLock()
-HELPER_OPTIONS: dict[str, bool] = {}  # of numba; a process that only compiles kernels adds to them
-_declared: dict[str, "Kernel"] = {}  # of the modules that have been imported
-_failed: set[str] = set()  # kernels that cannot be compiled or loaded, so numba runs them
-_Callers = Callable[[], Iterable[Caller]]
-_expected: list[_Callers] = []  # at most one
-_certain: list[_Callers] = []  # a part of the expected code that is found at once
-_complete: list[_Callers] = []  # the expected code, once all of its kernels are compiled
+PACKAGE = "refinery.kernels."
 
 
 class Kernel:
-    """A function that other kernels call; Python may call it too, if it is declared by `entry`.
+    """A function that other kernels call. It borrows its arrays and allocates nothing.
 
-    Without numba's reference counts: a kernel only borrows its array arguments, and atomic counting at every call of a
-    helper costs more than most helpers. Such a kernel cannot allocate.
+    py_func: the Python function. options: of numba's `njit`, beside `nogil`.
     """
 
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        declared: str | None = None,
-        records: Sequence[type] = (),
-        rare: bool = False,
-        **options: Any,
-    ) -> None:
-        self.py_func = function
-        self.declared = declared
-        self.rare = rare
-        self.__doc__ = function.__doc__
-        self.__name__ = function.__name__
-        self.__module__ = function.__module__
-        self._records = records
-        self._options = options
-        self._code: machine_code.MachineCode | None = None
-        self._known = False
-        if declared is not None:
-            _declared[self.name] = self
+    __name__: str
+
+    def __init__(self, py_func: Callable[..., Any], **options: Any) -> None:
+        update_wrapper(self, py_func)
+        self.py_func = py_func
+        self.options = options
 
     @property
     def name(self) -> str:
         """Module in this package, and function."""
-        return f"{self.__module__.removeprefix(_PACKAGE)}.{self.__name__}"
+        return f"{self.__module__.removeprefix(PACKAGE)}.{self.__name__}"
 
     @cached_property
-    def dispatcher(self) -> Any:
-        """numba's view of the function."""
-        import numba
-
-        compiled: Any = numba.njit
-        return compiled(nogil=True, _nrt=False, **self._options, **HELPER_OPTIONS)(self.py_func)
-
-    @property
-    def _numba_type_(self) -> Any:
-        return self.dispatcher._numba_type_
-
-    @cached_property
-    def _arguments(self) -> Sequence[Any]:
-        return parse(self.declared or "", self._records)
+    def python(self) -> Callable[..., Any]:
+        """The function as plain Python."""
+        return python_form(self.py_func)
 
     def __call__(self, *args: Any) -> Any:
-        """Call machine code; with other types of arguments than declared, code that numba makes for them."""
-        code = self._code or (self._load() if self.declared else None)
-        if code is None:
-            return self.dispatcher(*args)
-        try:
-            values = packed(self._arguments, args)
-        except NotDeclared:
-            return self.dispatcher(*args)
-        return _results(code.results, code(values))
-
-    def _load(self) -> machine_code.MachineCode | None:
-        """Machine code of the declared arguments, compiled if it is nowhere; None if that fails."""
-        with _compiling:
-            if self._code is None and self.name not in _failed:
-                if not machine_code.is_known(self.name):
-                    compile_missing(self.name)
-                self._code = machine_code.load(self.name)
-                if self._code is None:
-                    _failed.add(self.name)
-            return self._code
-
-    def is_missing(self) -> bool:
-        """True if a call would have to compile the kernel."""
-        self._known = self._known or self._code is not None or not _is_missing(self.name)
-        return not self._known
-
-    def compile_to(self, folder: Any) -> None:
-        """Compile the kernel for its declared arguments and write its object file to a folder."""
-        from refinery.kernels.core.numba_compiler import compile_kernel
-
-        machine_code.store(self.name, folder, *compile_kernel(self.dispatcher, self._arguments))
+        """Run the plain Python: machine code of such a function is a part of others only."""
+        return self.python(*args)
 
 
-def expect(callers: _Callers, certain: _Callers) -> None:
-    """Name the code whose kernels this process will call. certain: a part of it that is found at once.
+class Entry(Kernel):
+    """A kernel that Python calls, for arguments of the declared types."""
 
-    They are compiled with the first kernel that is missing. Without such code, the kernels of imported modules are.
-    """
-    _expected[:], _certain[:] = [callers], [certain]
-
-
-def compile_expected(*run: Caller) -> None:
-    """Compile all expected kernels if one is missing of the code that is certain to run. run: more of that code.
-
-    To find all that is expected takes longer than all other work on kernels, once they are compiled.
-    """
-    with _compiling:
-        certain = [*run, *(caller for callers in _certain for caller in callers())]
-        if not _expected or any(map(_is_missing, stored_calls(certain, machine_code.CACHE))):
-            compile_missing()
-
-
-def load_ahead(callers: Iterable[Caller]) -> None:
-    """Load the machine code of the kernels that code calls, as far as it is compiled, in a thread.
-
-    Each takes a millisecond of a processor, most of it without Python's lock.
-    """
-    InThread(partial(_load_compiled, tuple(callers)))
-
-
-def _load_compiled(callers: Iterable[Caller]) -> None:
-    for name in sorted(stored_calls(callers, machine_code.CACHE)):
-        if machine_code.is_known(name):
-            import_module(_PACKAGE + name.rpartition(".")[0])
-            _declared[name]._load()
-
-
-def compile_missing(*called: str) -> None:
-    """Compile the kernels that are called or expected and compiled nowhere, on all processors, once per machine."""
-    with _compiling:
-        if not called and _complete and _complete == _expected:
-            return
-        if not _missing(called):
-            _complete[:] = _expected
-            return
-        folder = machine_code.user_folder()
-        with alone(folder):
-            names = _missing(called)  # another process may have compiled them
-            if names:
-                compile_apart(names, folder)
-            _failed.update(name for name in names if not machine_code.is_known(name))
-
-
-def _missing(called: Sequence[str]) -> list[str]:
-    if not _expected:
-        return [name for name, kernel in list(_declared.items()) if kernel.is_missing()]
-    names = stored_calls(_expected[0](), machine_code.CACHE).union(*map(_along, called))
-    return [name for name in sorted(names) if _is_missing(name)]
-
-
-def _along(name: str) -> set[str]:
-    """A kernel that is called, and for a rare one those of its module, which are often called with it."""
-    module = name.rpartition(".")[0]
-    rare = {other for other, kernel in _declared.items() if kernel.rare and other.startswith(f"{module}.")}
-    return {name, *rare} if name in rare else {name}
-
-
-def _is_missing(name: str) -> bool:
-    return name not in _failed and not machine_code.is_known(name)
-
-
-class Intrinsic:
-    """An instruction that a kernel uses; see numba's `intrinsic`."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function = function
-        self.__doc__ = function.__doc__
+    def __init__(self, py_func: Callable[..., Any], declaration: str, records: Sequence[type] = ()) -> None:
+        super().__init__(py_func)
+        self._declared = declaration, records
+        self._call: Callable[..., Any] | None = None
 
     @cached_property
-    def _numba_type_(self) -> Any:
-        from numba.core.registry import cpu_target
-        from numba.extending import intrinsic
+    def signature(self) -> Signature:
+        """Types of the arguments and of the result."""
+        return parse(*self._declared)
 
-        made = intrinsic(self._function)
-        cpu_target.typing_context.refresh()
-        return cpu_target.typing_context.resolve_value_type(made)
-
-
-class _Types:
-    """numba's types, imported on first use."""
-
-    def __getattr__(self, name: str) -> Any:
-        from numba.core import types
-
-        return getattr(types, name)
+    def __call__(self, *args: Any) -> Any:
+        """Run the machine code. Raises TypeError for arguments of other types, OperatorError where it is not built."""
+        if self._call is None:
+            self._call = self.python if library.in_python() else library.function(self.name, self.signature)
+        return self._call(*args)
 
 
-types: Any = _Types()
-intrinsic: Callable[[Callable[..., Any]], Any] = Intrinsic
+class Instruction(Kernel):
+    """An instruction written for LLVM by hand. The Python function is its meaning.
+
+    llvm: makes the function for numba's `intrinsic` (see `refinery.kernels.llvm`).
+    """
+
+    def __init__(self, py_func: Callable[..., Any], llvm: Callable[[], Callable[..., Any]]) -> None:
+        super().__init__(py_func)
+        self.llvm = llvm
+
+    @property
+    def python(self) -> Callable[..., Any]:
+        """The meaning, whose numpy is numpy's own."""
+        return self.py_func
 
 
-def _results(names: list[str], bits: list[int]) -> Any:
-    if len(names) == 1:
-        return _UNPACK[names[0]](bits[0])
-    return tuple(_UNPACK[name](value) for name, value in zip(names, bits, strict=True))
+def kernel(function: Callable[..., Any]) -> Any:
+    """Decorator of a function that other kernels call."""
+    return Kernel(function) if _is_ours(function) else _compiled(function)
 
 
-_UNPACK: dict[str, Callable[[int], Any]] = {
-    VOID: lambda bits: None,
-    **{name: Number(name).unpack for name in ("bool", "float64", "int64", "uint64", "int32", "uint32", "uint8")},
-}
+def inlined(function: Callable[..., Any]) -> Any:
+    """As `kernel`, for a helper in the innermost loop: its machine code becomes a part of the caller's."""
+    return Kernel(function, forceinline=True) if _is_ours(function) else _compiled(function, forceinline=True)
 
 
-def _decorated(
-    declared: str | None, records: Sequence[type], rare: bool, options: dict[str, Any], function: Callable[..., Any]
-) -> Any:
-    if function.__module__.startswith(_PACKAGE):
-        return Kernel(function, declared, records, rare, **options)
-    import numba  # a function of a user's file, whose machine code numba stores
-
-    compiled: Any = numba.njit
-    return compiled(nogil=True, cache=True, _nrt=False, **options)(function)
-
-
-# A function that other kernels call.
-kernel: Callable[[Callable[..., Any]], Any] = partial(_decorated, None, (), False, {})
-
-# The same for a helper in the innermost loop: a call passes seven numbers per array, so it is inlined.
-inlined: Callable[[Callable[..., Any]], Any] = partial(_decorated, None, (), False, {"forceinline": True})
-
-
-def entry(declared: str, *records: type, rare: bool = False) -> Callable[[Callable[..., Any]], Any]:
+def entry(declaration: str, *records: type) -> Callable[[Callable[..., Any]], Any]:
     """Decorator of a kernel that Python calls.
 
-    declared: types of its arguments, as in `signatures`. records: NamedTuples in it. rare: True for a kernel that few
-    runs call; it is compiled when it is called, not with the others of a run.
+    declaration: types of the arguments and of the result, as in `signatures`. records: the NamedTuples in it.
     """
-    return partial(_decorated, declared, records, rare, {})
+
+    def decorated(function: Callable[..., Any]) -> Any:
+        return Entry(function, declaration, records) if _is_ours(function) else _compiled(function)
+
+    return decorated
+
+
+def instruction(name: str) -> Callable[[Callable[..., Any]], Any]:
+    """Decorator of the meaning of an instruction. name: module and function below `refinery.kernels.llvm`."""
+    return lambda function: Instruction(function, partial(llvm_form, name))
+
+
+def llvm_form(name: str, *arguments: Any) -> Callable[..., Any]:
+    """The function for numba's `intrinsic` of a name, or the one that the named function makes of arguments."""
+    module, _, function = name.rpartition(".")
+    form: Callable[..., Any] = getattr(import_module(f"{PACKAGE}llvm.{module}"), function)
+    return form(*arguments) if arguments else form
+
+
+def _is_ours(function: Callable[..., Any]) -> bool:
+    return function.__module__.startswith(PACKAGE)
+
+
+def _compiled(function: Callable[..., Any], **options: Any) -> Any:
+    """A kernel of a user's file, which numba compiles when it is called (extra `kernels`)."""
+    try:
+        import numba
+    except ImportError as error:
+        raise OperatorError(
+            lacks(f"the kernel {function.__name__} of {function.__module__}", "kernels", error)
+        ) from error
+    compiled: Any = numba.njit
+    return compiled(nogil=True, cache=True, **options)(function)

@@ -2,55 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from refinery.kernels.core.blocks import BLOCK, any_of, first_set, is_byte, lanes, within
+from refinery.kernels.core.blocks import copy_block as copy_bytes
+from refinery.kernels.core.jit import inlined, kernel
 
-from llvmlite import ir
-
-from refinery.kernels.core.blocks import BLOCK, address, any_of, first_set, is_byte, lanes, splat, within
-from refinery.kernels.core.jit import inlined, intrinsic, kernel, types
-
-_BYTES = ir.VectorType(ir.IntType(8), BLOCK)
-
-
-def _special(builder: Any, block: Any) -> Any:
-    """Lanes that end a run of text: quotes, backslashes, control characters."""
-    return any_of(builder, is_byte(builder, block, b'"'), is_byte(builder, block, b"\\"), within(builder, block, 0, 31))
+# Bytes that end a run of text: quotes, backslashes, control characters.
+specials = lanes(lambda x: any_of(is_byte(x, b'"'), is_byte(x, b"\\"), within(x, 0, 0x1F)))
+# Quotes, brackets, braces; a bracket becomes a brace.
+_brackets = lanes(lambda x: any_of(is_byte(x, b'"'), is_byte(x | 0x20, b"{"), is_byte(x | 0x20, b"}")))
 
 
-def _bracket(builder: Any, block: Any) -> Any:
-    """Lanes that are quotes, brackets or braces."""
-    either = builder.or_(block, splat(0x20))  # a bracket becomes a brace
-    return any_of(
-        builder, is_byte(builder, block, b'"'), is_byte(builder, either, b"{"), is_byte(builder, either, b"}")
-    )
-
-
-specials = lanes(_special)
-_brackets = lanes(_bracket)
-
-
-@intrinsic
-def byte_at(typingctx, data, i):
-    """Byte data[i], i not negative."""
-
-    def generate(context, builder, signature, args):
-        start = context.make_array(signature.args[0])(context, builder, args[0]).data
-        return builder.load(builder.gep(start, [args[1]]))
-
-    return types.uint8(data, types.intp), generate
-
-
-@intrinsic
-def copy_block(typingctx, data, i, out, w):
+@inlined
+def copy_block(data, i, out, w):
     """Copy the 64 bytes at data[i] to out[w:]; returns the number of bytes before the first special one."""
-
-    def generate(context, builder, signature, args):
-        block = builder.load(address(context, builder, _BYTES, signature.args[0], *args[:2]), align=1)
-        builder.store(block, address(context, builder, _BYTES, signature.args[2], *args[2:]), align=1)
-        found = builder.bitcast(_special(builder, block), ir.IntType(64))
-        return builder.cttz(found, ir.Constant(ir.IntType(1), 0))
-
-    return types.int64(data, types.intp, out, types.intp), generate
+    mask = specials(data, i)
+    copy_bytes(data, i, out, w)
+    return first_set(mask)
 
 
 @inlined

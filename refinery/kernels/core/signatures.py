@@ -1,31 +1,35 @@
-"""Argument types of the kernels that Python calls, and the numbers by which machine code gets the arguments.
+"""Types of the kernels that Python calls, and their arguments as C functions take them.
 
-A declaration has one word for each argument: `int64`, `uint8`, `uint64`, `float64`, `bool` for a number; `uint8[]` for an
-array of one dimension and `uint8[,]` for one of two, both C-contiguous; the name of a NamedTuple of arrays, whose
-fields are declared by `record`.
+A declaration has one word for each argument and, after `->`, one for each result: `int64`, `uint8`, `uint64`, `float64`,
+`bool` for a number; `uint8[]` for an array of one dimension and `uint8[,]` for one of two, both C-contiguous; the name of
+a NamedTuple of arrays, whose fields are declared by `record`.
+
+A C function gets an array as its address and lengths, a NamedTuple as its fields one after another. It returns a single
+result, and writes several to addresses that it gets after the arguments.
 """
 
+from __future__ import annotations
+
+import ctypes
 import re
-import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from pyarrow import py_buffer
 
 _fields: dict[type, str] = {}
 
-VOID = "void"  # the result of a kernel that returns none
-
 _WORD = re.compile(r"(\w+)(\[(,?)\])?")
-_REAL = struct.Struct("<d")
-_WHOLE = struct.Struct("<q")
-_UNSIGNED = struct.Struct("<Q")
-
-
-class NotDeclared(TypeError):
-    """Argument of another type than the kernel declares."""
+_NUMBERS = {
+    "bool": ctypes.c_bool,
+    "float64": ctypes.c_double,
+    "int32": ctypes.c_int32,
+    "int64": ctypes.c_int64,
+    "uint8": ctypes.c_uint8,
+    "uint32": ctypes.c_uint32,
+    "uint64": ctypes.c_uint64,
+}
 
 
 @dataclass(frozen=True)
@@ -34,24 +38,19 @@ class Number:
 
     name: str
 
-    def pack(self, value: Any, values: list[int]) -> None:
-        """Append the bits of a number, as a signed integer of 64 bits."""
-        if type(value) is int and self.name != "float64":
-            values.append(_signed(value))
-        elif self.name == "float64":
-            values.append(_WHOLE.unpack(_REAL.pack(value))[0])
-        elif isinstance(value, (int, np.integer, np.bool_)):
-            values.append(_signed(int(value)))
-        else:
-            raise NotDeclared(f"{value!r} is no {self.name}")
+    @property
+    def ctypes(self) -> list[Any]:
+        """Types of the C function's arguments."""
+        return [_NUMBERS[self.name]]
 
-    def unpack(self, bits: int) -> int | float | bool:
-        """The number of these bits."""
+    def pack(self, value: Any, values: list[Any]) -> None:
+        """Append the number. Raises TypeError for anything else."""
         if self.name == "float64":
-            return float(_REAL.unpack(_WHOLE.pack(bits))[0])
-        if self.name == "bool":
-            return bool(bits)
-        return bits & (1 << 64) - 1 if self.name.startswith("uint") else bits
+            values.append(float(value))
+        elif isinstance(value, (int, np.integer, np.bool_)):
+            values.append(int(value))
+        else:
+            raise TypeError(f"{value!r} is no {self.name}")
 
 
 @dataclass(frozen=True)
@@ -62,13 +61,18 @@ class Array:
     dimensions: int
     dtype: Any
 
-    def pack(self, value: Any, values: list[int]) -> None:
-        """Append the address and the lengths."""
+    @property
+    def ctypes(self) -> list[Any]:
+        """Types of the C function's arguments: the address, and the length of each dimension."""
+        return [ctypes.c_void_p, *[ctypes.c_ssize_t] * self.dimensions]
+
+    def pack(self, value: Any, values: list[Any]) -> None:
+        """Append the address and the lengths. Raises TypeError for another type or layout."""
         if type(value) is not np.ndarray or value.dtype != self.dtype or value.ndim != self.dimensions:
-            raise NotDeclared(f"{getattr(value, 'dtype', type(value))} of {np.ndim(value)} dimensions is no {self}")
+            raise TypeError(f"{getattr(value, 'dtype', type(value))} of {np.ndim(value)} dimensions is no {self}")
         if not value.flags.c_contiguous:
-            raise NotDeclared("an array that is not contiguous")
-        values.append(py_buffer(value).address)
+            raise TypeError("an array that is not contiguous")
+        values.append(value.__array_interface__["data"][0])
         values.extend(value.shape)
 
 
@@ -79,16 +83,53 @@ class Record:
     kind: type
     fields: tuple[Array, ...]
 
-    def pack(self, value: Any, values: list[int]) -> None:
-        """Append the numbers of every field."""
+    @property
+    def ctypes(self) -> list[Any]:
+        """Types of the C function's arguments: those of every field."""
+        return [kind for field in self.fields for kind in field.ctypes]
+
+    def pack(self, value: Any, values: list[Any]) -> None:
+        """Append the arguments of every field. Raises TypeError for another type."""
         if not isinstance(value, self.kind):
-            raise NotDeclared(f"{value!r} is no {self.kind.__name__}")
+            raise TypeError(f"{value!r} is no {self.kind.__name__}")
         for field, part in zip(self.fields, value, strict=True):  # type: ignore[call-overload]
             field.pack(part, values)
 
 
-def _signed(value: int) -> int:
-    return value if value < 1 << 63 else int(_WHOLE.unpack(_UNSIGNED.pack(value))[0])
+Argument = Number | Array | Record
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Types of a kernel. results: none, one, or several."""
+
+    arguments: tuple[Argument, ...]
+    results: tuple[Number, ...]
+
+    def caller(self, function: Any) -> Callable[..., Any]:
+        """A Python function that calls a C function. It releases the interpreter's lock (the GIL) during the call."""
+        several = [kind for result in self.results for kind in result.ctypes] if len(self.results) > 1 else []
+        function.argtypes = [kind for argument in self.arguments for kind in argument.ctypes]
+        function.argtypes += map(ctypes.POINTER, several)
+        function.restype = self.results[0].ctypes[0] if len(self.results) == 1 else None
+
+        def call(*args: Any) -> Any:
+            values = self._packed(args)
+            if not several:
+                return function(*values)
+            places = [kind() for kind in several]
+            function(*values, *map(ctypes.byref, places))
+            return tuple(place.value for place in places)
+
+        return call
+
+    def _packed(self, args: Sequence[Any]) -> list[Any]:
+        if len(self.arguments) != len(args):
+            raise TypeError(f"{len(args)} arguments in place of {len(self.arguments)}")
+        values: list[Any] = []
+        for kind, value in zip(self.arguments, args, strict=True):
+            kind.pack(value, values)
+        return values
 
 
 def record(kind: type, declaration: str) -> None:
@@ -96,26 +137,20 @@ def record(kind: type, declaration: str) -> None:
     _fields[kind] = declaration
 
 
-def parse(declaration: str, records: Sequence[type] = ()) -> tuple[Number | Array | Record, ...]:
-    """Argument types of a declaration. records: the NamedTuples in it."""
+def parse(declaration: str, records: Sequence[type] = ()) -> Signature:
+    """Types of a declaration. records: the NamedTuples in it. Raises ValueError for one that is no declaration."""
     known = {record.__name__: record for record in records}
-    return tuple(_argument(word, known) for word in declaration.split())
+    arguments, _, results = declaration.partition("->")
+    return Signature(tuple(_arguments(arguments, known)), tuple(map(Number, results.split())))
 
 
-def _argument(word: str, records: Mapping[str, Any]) -> Any:
-    if word in records:
-        return Record(records[word], tuple(_argument(field, {}) for field in _fields[records[word]].split()))
-    found = _WORD.fullmatch(word)
-    if not found or not hasattr(np, found[1]):
-        raise ValueError(f"{word!r} is no type of a kernel's argument")
-    return Array(found[1], 1 + len(found[3]), np.dtype(found[1])) if found[2] else Number(found[1])
-
-
-def packed(types: Sequence[Number | Array | Record], args: Sequence[Any]) -> list[int]:
-    """The arguments as signed integers of 64 bits. Raises NotDeclared."""
-    if len(types) != len(args):
-        raise NotDeclared(f"{len(args)} arguments in place of {len(types)}")
-    values: list[int] = []
-    for kind, value in zip(types, args, strict=True):
-        kind.pack(value, values)
-    return values
+def _arguments(words: str, records: Mapping[str, Any]) -> Iterator[Any]:
+    for word in words.split():
+        if word in records:
+            yield Record(records[word], tuple(_arguments(_fields[records[word]], {})))
+            continue
+        matched = _WORD.fullmatch(word)
+        if not matched or not hasattr(np, matched[1]):
+            raise ValueError(f"{word!r} is no type of a kernel's argument")
+        name, is_array, comma = matched.groups()
+        yield Array(name, 1 + len(comma), np.dtype(name)) if is_array else Number(name)

@@ -31,7 +31,7 @@ def new_pairs(place: np.ndarray, via: np.ndarray, rows: np.ndarray, known: np.nd
     return row[:found], other[:found]
 
 
-@entry("int64[] uint64[] int32[] int32[] int64[]")
+@entry("int64[] uint64[] int32[] int32[] int64[] -> int64")
 def _equal_pairs(rows, values, slots, place, via):
     """`equal_pairs` with room. slots: 1 + the place of the first sample of a value, 0 for none."""
     last = np.uint64(len(slots) - 1)
@@ -51,7 +51,7 @@ def _equal_pairs(rows, values, slots, place, via):
     return count
 
 
-@entry("int32[] int64[] int64[] int64[] int64[] int64[]")
+@entry("int32[] int64[] int64[] int64[] int64[] int64[] -> int64")
 def _new_pairs(place, via, rows, known, row, other):
     """`new_pairs` with room."""
     count = 0

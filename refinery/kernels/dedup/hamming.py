@@ -194,7 +194,7 @@ def _move_bits(values, masks, shifts, out):
                 out[i] |= (values[i] & mask) << up >> down
 
 
-@entry("uint64[] int64 int64 int64 int64 uint64[] uint64[]")
+@entry("uint64[] int64 int64 int64 int64 uint64[] uint64[] -> int64 int64 int64")
 def _near_in_runs(keys, at, shift, distance, longest, a, b):
     """From keys[at] on, write the near pairs of runs with equal keys[i] >> shift to a and b.
 
@@ -266,7 +266,7 @@ def _find_values(values, starts, shift, wanted, out):
         out[i] = low
 
 
-@entry("int64[] int64[]")
+@entry("int64[] int64[] -> bool")
 def _one_tree(parents, members):
     root = find(parents, members[0])
     for member in members[1:]:

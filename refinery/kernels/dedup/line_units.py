@@ -16,13 +16,13 @@ from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
-from llvmlite import ir
 
 from refinery.common.lazy import pc
 from refinery.kernels.core.arrow import CHANGED, Texts, delta, ints, texts
 from refinery.kernels.core.blocks import load_word
 from refinery.kernels.core.charclass import SPACE, classes
-from refinery.kernels.core.jit import entry, inlined, intrinsic, kernel, types
+from refinery.kernels.core.jit import entry, inlined, kernel
+from refinery.kernels.core.memory import high_product
 from refinery.kernels.core.sorting import sort, stack
 from refinery.kernels.core.stripping import stripped
 from refinery.kernels.core.utf8 import copy, decode
@@ -156,17 +156,10 @@ def _frozen(array: np.ndarray) -> np.ndarray:
     return array
 
 
-@intrinsic
-def _fold_product(typingctx, a, b):
+@inlined
+def _fold_product(a, b):
     """XOR of the two halves of the 128-bit product of two uint64."""
-
-    def generate(context, builder, signature, args):
-        wide = ir.IntType(128)
-        product = builder.mul(builder.zext(args[0], wide), builder.zext(args[1], wide))
-        high = builder.lshr(product, wide(64))
-        return builder.trunc(builder.xor(product, high), ir.IntType(64))
-
-    return types.uint64(types.uint64, types.uint64), generate
+    return high_product(a, b) ^ a * b
 
 
 @kernel
@@ -402,7 +395,7 @@ def _is_tag(data, start, end):
     return True
 
 
-@entry("uint8[] int64[] bool[] uint8[] int64[] uint8[] uint8[] int64[] int64[] int64[]")
+@entry("uint8[] int64[] bool[] uint8[] int64[] uint8[] uint8[] int64[] int64[] int64[] -> int64")
 def without(data, offsets, valid, out, out_offsets, state, separator, removed, removed_offsets, stack):
     """Kernel of `arrow.delta`: leave out parts of each text by their numbers, which are sorted; `separator` divides parts."""
     w = 0

@@ -16,6 +16,7 @@ from refinery.kernels.core.signatures import record
 from refinery.kernels.dedup.sha1_vectors import BLOCK, LANES, START, advance, first_words, put_block
 
 ROOM = BLOCK  # bytes behind the last string that may be read
+_START = np.array(START, np.uint32)
 SINGLE = BLOCK - 9  # bytes of the longest string that fits a block with its end mark and its length
 
 
@@ -104,7 +105,7 @@ def _of_several(data, begins, ends, order, at, n, out, lanes):
 def _begin(k, begins, lanes, lane):
     lanes.strings[lane], lanes.places[lane] = k, begins[k]
     for word in range(len(START)):
-        lanes.states[word, lane] = START[word]
+        lanes.states[word, lane] = _START[word]
 
 
 @inlined

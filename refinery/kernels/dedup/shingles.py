@@ -197,7 +197,7 @@ def _unspaced(pieces: pa.Array) -> Tokens:
     return Tokens(out[:used], starts[:n], firsts, 0, view.valid)
 
 
-@entry("uint8[] int64[] bool[] uint8[] int64[] int64[]")
+@entry("uint8[] int64[] bool[] uint8[] int64[] int64[] -> int64 int64")
 def _close_up(data, offsets, valid, out, starts, firsts):
     """Copy tokens without the spaces between them; returns the bytes, and the number of starts."""
     w = n = 0
@@ -262,7 +262,7 @@ def _matching(pattern: str) -> np.ndarray:
 # Kernels
 
 
-@entry("uint8[] int64[] bool[] uint8[] int32[] bool[]")
+@entry("uint8[] int64[] bool[] uint8[] int32[] bool[] -> int64")
 def _find_exact(data, offsets, valid, leads, rules, todo):
     """Mark the rows with a character whose rule is -1; returns their number."""
     row = found = 0
@@ -290,7 +290,7 @@ def _find_exact(data, offsets, valid, leads, rules, todo):
     return found
 
 
-@entry("uint8[] int64[] bool[] int32[] int64[] uint8[] bool bool uint8[] int64[] int64[]")
+@entry("uint8[] int64[] bool[] int32[] int64[] uint8[] bool bool uint8[] int64[] int64[] -> int64 int64")
 def _split_at_runs(data, offsets, valid, rules, ascii_kinds, ascii_bytes, plain, lower, out, starts, firsts):
     """Split at runs of separators; returns the bytes written and the entries of `starts`.
 
@@ -362,7 +362,7 @@ def _take_block(data, i, spaces, lower, outside, out, w, starts, k):
     return k
 
 
-@entry("uint8[] int64[] bool[] int32[] int64[] uint8[] uint8[] int64[] int64[]")
+@entry("uint8[] int64[] bool[] int32[] int64[] uint8[] uint8[] int64[] int64[] -> int64 int64")
 def _split_at_each(data, offsets, valid, rules, ascii_kinds, ascii_bytes, out, starts, firsts):
     """Split at every separator; tokens may be empty."""
     w, k = 0, 0
@@ -400,7 +400,7 @@ def _split_at_each(data, offsets, valid, rules, ascii_kinds, ascii_bytes, out, s
     return w, k
 
 
-@entry("uint8[] int64[] bool[] int32[] int64[] uint8[] uint8[] int64[] int64[]")
+@entry("uint8[] int64[] bool[] int32[] int64[] uint8[] uint8[] int64[] int64[] -> int64 int64")
 def _split_characters(data, offsets, valid, rules, ascii_kinds, ascii_bytes, out, starts, firsts):
     """Split into characters: every character is a token."""
     w, k = 0, 0

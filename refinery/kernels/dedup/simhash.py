@@ -26,6 +26,7 @@ PLANES = 48  # bits of a counter
 SIZES = 64  # distinct numbers of blocks
 
 START = (0x67452301, 0xEFCDAB89, 0x98BADCFE, 0x10325476)
+_START = np.array(START, np.uint32)
 
 
 class Md5Constants(NamedTuple):
@@ -158,7 +159,7 @@ def _hash_lanes(data, queue, tables, scratch, hashes):
     """Write the MD5 of up to LANES shingles in the queue to hashes[number]."""
     state, message, lanes = scratch.state, scratch.message, scratch.lanes
     for k in range(4):
-        state[k, :] = START[k]
+        state[k, :] = _START[k]
     filled, longest = queue.shape[1], 0
     for lane in range(filled):
         longest = max(longest, queue[2, lane])

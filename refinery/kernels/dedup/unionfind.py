@@ -86,7 +86,7 @@ def find(parents, row):
     return row
 
 
-@entry("int64[] int64[] int64[] bool[]")
+@entry("int64[] int64[] int64[] bool[] -> int64")
 def join(parents, a, b, joined):
     """Join the trees of a[i] and b[i] for every i; joined[i]: True if they were separate. Returns the joins made."""
     count = 0
@@ -108,7 +108,7 @@ def flatten(parents):
         parents[row] = parents[parents[row]]
 
 
-@entry("int64[] int64[] int64 int64[] int64[] int64[] int64 int64[,]")
+@entry("int64[] int64[] int64 int64[] int64[] int64[] int64 int64[,] -> int64 int64")
 def join_rows(a, b, done, slots, rows, parents, count, places):
     """Join the trees of rows a[i] and b[i] from i = done on, below the smaller root; new rows get the next places.
 

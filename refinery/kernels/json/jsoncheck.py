@@ -6,7 +6,8 @@ import numpy as np
 
 from refinery.kernels.core.blocks import BLOCK, first_set
 from refinery.kernels.core.jit import entry, kernel
-from refinery.kernels.core.scan import byte_at, specials
+from refinery.kernels.core.memory import byte_at
+from refinery.kernels.core.scan import specials
 from refinery.kernels.json.jsonkeys import FULL, LONGEST, NEW, ROOM, forget, remember
 from refinery.kernels.json.jsontext import MAX_DEPTH, escaped, hex4, skip_space
 
@@ -223,7 +224,7 @@ def objects(data: np.ndarray, starts: np.ndarray, ends: np.ndarray, kinds: np.nd
     return int(np.count_nonzero(kinds != OBJECT))
 
 
-@entry("uint8[] int64[] int64[] uint8[] int64 uint8[] int64[] uint64[] int64[] uint8[]")
+@entry("uint8[] int64[] int64[] uint8[] int64 uint8[] int64[] uint64[] int64[] uint8[] -> int64")
 def _objects(data, starts, ends, kinds, first, stack, owners, table, used, text):
     """Write the kinds from number `first` on; returns the number of the first object with more keys than `used` holds."""
     for i in range(first, len(kinds)):

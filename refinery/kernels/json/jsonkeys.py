@@ -6,7 +6,7 @@ import numpy as np
 
 from refinery.kernels.core.blocks import load_word
 from refinery.kernels.core.jit import inlined, kernel
-from refinery.kernels.core.scan import byte_at
+from refinery.kernels.core.memory import byte_at
 from refinery.kernels.json.jsontext import put_string
 
 NEW, REPEATED, FULL = 0, 1, 2

@@ -245,7 +245,7 @@ def _see_line(data, i, end, nodes, table, counts, keys, big, stack, text):
     return DONE
 
 
-@entry("uint8[] int64[] int64 int64[,] int64[] int64[] uint8[] int64[,] int64[] uint8[]")
+@entry("uint8[] int64[] int64 int64[,] int64[] int64[] uint8[] int64[,] int64[] uint8[] -> int64 int64")
 def see_lines(data, offsets, first, nodes, table, counts, keys, big, stack, text):
     """See the lines data[offsets[k]:offsets[k + 1]] from number `first` on, all valid JSON objects.
 
@@ -260,7 +260,7 @@ def see_lines(data, offsets, first, nodes, table, counts, keys, big, stack, text
     return len(offsets) - 1, DONE
 
 
-@entry("int64[,] int64[] int64[] uint8[]", rare=True)
+@entry("int64[,] int64[] int64[] uint8[]")
 def place_nodes(nodes, table, counts, keys):
     """Enter all nodes into an empty table."""
     mask = len(table) - 1

@@ -153,7 +153,7 @@ def _set_member(data, start, end, path, ends, matched, value, v_start, v_end, qu
     return -2
 
 
-@entry("uint8[] int64[] int64[] int64[,]")
+@entry("uint8[] int64[] int64[] int64[,] -> int64")
 def runs(data, offsets, rows, found):
     """Write runs of neighbouring lines among `rows` as [start, end) in `data` to `found`; returns their number.
 
@@ -190,7 +190,9 @@ def splice(*arguments: Any) -> int:
     return used
 
 
-@entry("uint8[] int64[] int64[] int64[,] uint8[] int64[] uint8[] int64[] bool[] bool uint8[] uint8[] int64[] bool[]")
+@entry(
+    "uint8[] int64[] int64[] int64[,] uint8[] int64[] uint8[] int64[] bool[] bool uint8[] uint8[] int64[] bool[] -> int64"
+)
 def _splice(data, offsets, rows, spans, path, ends, value, v_offsets, v_valid, quote, short, out, out_offsets, matched):
     """`splice`, with room for a flag per level of the path."""
     w = 0
@@ -219,7 +221,7 @@ def _splice(data, offsets, rows, spans, path, ends, value, v_offsets, v_valid, q
     return w
 
 
-@entry("uint8[] int64[] int64[,] uint8[] int64[]", rare=True)
+@entry("uint8[] int64[] int64[,] uint8[] int64[]")
 def emptied(data, offsets, spans, out, out_offsets):
     """Write each line data[offsets[k]:offsets[k + 1]] to `out` with "" for its value at spans[k]; -1: unchanged.
 

@@ -6,7 +6,8 @@ import numpy as np
 
 from refinery.kernels.core.blocks import BLOCK
 from refinery.kernels.core.jit import entry, inlined, kernel
-from refinery.kernels.core.scan import byte_at, copy_block, is_special, skip_flat, skip_text
+from refinery.kernels.core.memory import byte_at
+from refinery.kernels.core.scan import copy_block, is_special, skip_flat, skip_text
 from refinery.kernels.core.utf8 import decode, encode
 
 # Deeper nesting is refused: Python's own reader fails at a thousand levels.
@@ -18,7 +19,7 @@ def is_space(b):
     return b == 32 or b == 10 or b == 13 or b == 9
 
 
-@entry("uint8[] int64 int64")
+@entry("uint8[] int64 int64 -> int64")
 def skip_space(data, i, end):
     while i < end and is_space(data[i]):
         i += 1
@@ -80,7 +81,7 @@ def skip_value(data, i, end):
 FULL, MORE, UNFINISHED, CLOSED, OPENED = 0, 1, 2, 3, 4
 
 
-@entry("uint8[] int64 int64 bool bool int64[] int64[]", rare=True)
+@entry("uint8[] int64 int64 bool bool int64[] int64[] -> int64 int64 int64")
 def elements(data, start, end, array, final, starts, ends):
     """Find the values of a sequence: the elements of an array (after its bracket), or consecutive values.
 
@@ -112,7 +113,7 @@ def elements(data, start, end, array, final, starts, ends):
         i = p
 
 
-@entry("uint8[] int64[] int64[] uint8[] int64[]", rare=True)
+@entry("uint8[] int64[] int64[] uint8[] int64[] -> int64")
 def one_line(data, starts, ends, out, offsets):
     """Copy values to `out`, each as one line: line breaks between tokens are left out.
 
@@ -355,7 +356,7 @@ def _has_member(data, i, end, key):
     return False
 
 
-@entry("uint8[] int64[] uint8[] bool[]", rare=True)
+@entry("uint8[] int64[] uint8[] bool[]")
 def lacking(data, offsets, key, absent):
     """Mark each line data[offsets[k]:offsets[k + 1]], a JSON object, that has no member `key`."""
     for k in range(len(absent)):

@@ -59,7 +59,7 @@ def value_of(unit):
     return unit >> VALUE_SHIFT
 
 
-@entry("uint8[] int64[] int64[] int64[] uint8[] int64[,]")
+@entry("uint8[] int64[] int64[] int64[] uint8[] int64[,] -> int64")
 def _build(data, offsets, values, units, taken, stack):
     """Fill in the units; returns how many are used, -1 if there are too few. taken: flags of bases; stack: room."""
     units[0] |= USED

@@ -173,7 +173,7 @@ def _dictionary(source: Reader, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return places, counts
 
 
-@entry("uint8[] int64 int64 int64[] int64[]")
+@entry("uint8[] int64 int64 int64[] int64[] -> int64")
 def walk(file, at, words, places, counts):
     """Find the entries of a dictionary; returns the place after them, -1 for a file that ends or has them in disorder."""
     for entry_number in range(len(places)):

@@ -52,7 +52,7 @@ def _same(file, place, data, start, end):
     return file[place + end - start] == 0
 
 
-@entry("uint8[] int64[] int32[] uint8[] int64 int64 int64")
+@entry("uint8[] int64[] int32[] uint8[] int64 int64 int64 -> int64")
 def find_word(file, places, slots, data, start, end, h):
     """Number of the word data[start:end] with this hash, or NONE. A word with a 0 in it is never found."""
     mask = len(slots) - 1

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import ctypes
+from typing import NamedTuple
 
 import numpy as np
-from llvmlite import ir
 
-from refinery.kernels.core.jit import inlined, intrinsic, kernel, types
+from refinery.kernels.core.jit import inlined, instruction, kernel
 from refinery.kernels.core.signatures import record
 from refinery.kernels.models.fasttext_file import DIM, HIERARCHICAL, LABELS, LOSS, SOFTMAX, WIDTH
 
@@ -38,25 +38,29 @@ def new_scores(dim: int, labels: int) -> Scores:
     )
 
 
-def _of_library(name: str, kind: ir.Type, argument: str) -> Any:
-    """Make an instruction that calls a function of the C library, whose results numpy's and LLVM's own need not equal."""
-
-    def declare(typingctx, x):
-        def generate(context, builder, signature, args):
-            from numba.core import cgutils
-
-            function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(kind, [kind]), name)
-            return builder.call(function, args)
-
-        number = getattr(types, argument)
-        return number(number), generate
-
-    return intrinsic(declare)
+# Functions of the C library, whose results those of numpy and LLVM need not equal.
+_C = ctypes.CDLL(None)
 
 
-_expf = _of_library("expf", ir.FloatType(), "float32")
-_exp = _of_library("exp", ir.DoubleType(), "float64")
-_log = _of_library("log", ir.DoubleType(), "float64")
+@instruction("fasttext.expf")
+def _expf(x):
+    return np.float32(_called("expf", ctypes.c_float, x))
+
+
+@instruction("fasttext.exp")
+def _exp(x):
+    return _called("exp", ctypes.c_double, x)
+
+
+@instruction("fasttext.log")
+def _log(x):
+    return _called("log", ctypes.c_double, x)
+
+
+def _called(name, kind, x):
+    function = _C[name]
+    function.argtypes, function.restype = [kind], kind
+    return function(x)
 
 
 @inlined

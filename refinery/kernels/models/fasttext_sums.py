@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 
-from refinery.kernels.core.jit import inlined, intrinsic, kernel, types
+from refinery.kernels.core.jit import Instruction, inlined, kernel, llvm_form
 from refinery.kernels.models.fasttext_file import CODES, CODES_AT, DIM, NORMS_AT, PART, ROWS_AT
 from refinery.kernels.models.fasttext_matrix import CENTROIDS
-
-_BYTE, _REAL, _WORD = ir.IntType(8), ir.FloatType(), ir.IntType(64)
 
 
 def _adder(lanes: int) -> Any:
@@ -21,31 +19,15 @@ def _adder(lanes: int) -> Any:
     row 0, which need not be a multiple of 4. rows: int32, of which those from first up to last are added.
     """
 
-    def declare(typingctx, total, place, data, base, width, rows, first, last):
-        def generate(context, builder, signature, args):
-            from numba.core import cgutils
+    def add(total, place, data, base, width, rows, first, last):
+        columns = slice(place, place + lanes)
+        result = np.array(total[columns])
+        for at in range(first, last):
+            start = base + rows[at] * width
+            result += np.frombuffer(data[start : start + 4 * lanes].tobytes(), np.float32)
+        total[columns] = result
 
-            kind = ir.VectorType(_REAL, lanes) if lanes > 1 else _REAL
-            total, place, data, base, width, rows, first, last = args
-
-            def start(array: int, position: Any) -> Any:
-                found = context.make_array(signature.args[array])(context, builder, args[array]).data
-                return builder.gep(found, [position])
-
-            target = builder.bitcast(start(0, place), kind.as_pointer())
-            total = cgutils.alloca_once_value(builder, builder.load(target, align=4))
-            with cgutils.for_range_slice(builder, first, last, ir.Constant(_WORD, 1), _WORD) as (at, _):
-                row = builder.sext(builder.load(start(5, at)), _WORD)
-                source = start(2, builder.add(base, builder.mul(row, width)))
-                values = builder.load(builder.bitcast(source, kind.as_pointer()), align=1)
-                builder.store(builder.fadd(builder.load(total), values), total)
-            builder.store(builder.load(total), target, align=4)
-            return context.get_dummy_value()
-
-        number = types.int64
-        return types.void(total, number, data, number, number, rows, number, number), generate
-
-    return intrinsic(declare)
+    return Instruction(add, partial(llvm_form, "fasttext.adder", lanes))
 
 
 _add_16, _add_4, _add_1 = _adder(16), _adder(4), _adder(1)

@@ -9,60 +9,41 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
 
 from refinery.kernels.core.blocks import (
     BLOCK,
-    address,
+    all_of,
     any_of,
     blanks,
     count_set,
     first_set,
     is_byte,
     lanes,
-    splat,
     within,
 )
-from refinery.kernels.core.jit import inlined, intrinsic, kernel, types
+from refinery.kernels.core.jit import inlined, kernel
 
 NONE, SPACE, LINE_END = 0, 1, 2
 
 _ONE = np.uint64(1)
 
-kenlm_spaces = lanes(lambda b, x: any_of(b, within(b, x, 9, 13), is_byte(b, x, b" ")))
+kenlm_spaces = lanes(lambda x: any_of(within(x, 9, 13), is_byte(x, b" ")))
 
 
-@intrinsic
-def unusual(typingctx, data, i):
-    """Mask of the bytes that begin NUL, white space but U+0020, or a control character; 66 bytes must exist."""
+def _unusual(x: Any, y: Any, z: Any) -> Any:
+    """Bytes that begin NUL, white space but U+0020, or a control character. y, z: the bytes after them."""
+    general = any_of(within(z, 0x80, 0x8A), within(z, 0xA8, 0xA9), z == 0xAF)
+    return any_of(
+        within(x, 0, 0x1F),
+        all_of(x == 0xC2, any_of(y == 0x85, y == 0xA0)),
+        all_of(x == 0xE1, y == 0x9A, z == 0x80),
+        all_of(x == 0xE2, y == 0x80, general),
+        all_of(x == 0xE2, y == 0x81, z == 0x9F),
+        all_of(x == 0xE3, y == 0x80, z == 0x80),
+    )
 
-    def generate(context, builder, signature, args):
-        def load(step: int) -> Any:
-            at = builder.add(args[1], ir.Constant(args[1].type, step))
-            target = ir.VectorType(ir.IntType(8), BLOCK)
-            return builder.load(address(context, builder, target, signature.args[0], args[0], at), align=1)
 
-        def all_of(*masks: Any) -> Any:
-            found = masks[0]
-            for mask in masks[1:]:
-                found = builder.and_(found, mask)
-            return found
-
-        x, y, z = load(0), load(1), load(2)
-        is_ = lambda block, byte: builder.icmp_unsigned("==", block, splat(byte))  # noqa: E731
-        general = any_of(builder, within(builder, z, 0x80, 0x8A), within(builder, z, 0xA8, 0xA9), is_(z, 0xAF))
-        mask = any_of(
-            builder,
-            within(builder, x, 0, 0x1F),
-            all_of(is_(x, 0xC2), any_of(builder, is_(y, 0x85), is_(y, 0xA0))),
-            all_of(is_(x, 0xE1), is_(y, 0x9A), is_(z, 0x80)),
-            all_of(is_(x, 0xE2), is_(y, 0x80), general),
-            all_of(is_(x, 0xE2), is_(y, 0x81), is_(z, 0x9F)),
-            all_of(is_(x, 0xE3), is_(y, 0x80), is_(z, 0x80)),
-        )
-        return builder.bitcast(mask, ir.IntType(64))
-
-    return types.uint64(data, types.intp), generate
+unusual = lanes(_unusual)  # 66 bytes must exist
 
 
 @inlined

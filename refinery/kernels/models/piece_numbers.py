@@ -105,7 +105,7 @@ def with_texts(
     return values
 
 
-@entry("int32[] int64[] bool[] Spelling", Spelling)
+@entry("int32[] int64[] bool[] Spelling -> int64", Spelling)
 def _spelled_size(numbers, offsets, valid, spelling):
     """Bytes that the texts need, at most."""
     known, size = len(spelling.starts) - 1, 0

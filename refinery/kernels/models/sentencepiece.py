@@ -130,7 +130,7 @@ def _scratch(model: Model, room: int) -> Scratch:
     return new_scratch(room, bool(model.pieces.options[IS_BPE]), *model.local.memory)
 
 
-@entry("uint8[] int64[] bool[] int64 Rules Pieces Scratch int32[] int64[]", Rules, Pieces, Scratch)
+@entry("uint8[] int64[] bool[] int64 Rules Pieces Scratch int32[] int64[] -> int64", Rules, Pieces, Scratch)
 def _encode(data, offsets, valid, first, rules, pieces, scratch, out, out_offsets):
     """Encode the rows from `first` on; returns the number of rows, or -1 - the row for which there is no room."""
     w = out_offsets[first]

@@ -8,10 +8,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from llvmlite import ir
 
-from refinery.kernels.core.blocks import BLOCK, address, first_set, low_bits, splat
-from refinery.kernels.core.jit import intrinsic, kernel, types
+from refinery.kernels.core.blocks import BLOCK, all_of, first_set, lanes, low_bits
+from refinery.kernels.core.jit import kernel
 from refinery.kernels.core.memory import prefetch
 from refinery.kernels.core.signatures import record
 from refinery.kernels.core.utf8 import decode
@@ -210,20 +209,10 @@ def _forward(origins, place, ends):
     return count
 
 
-@intrinsic
-def _space_symbols(typingctx, data, i):
-    """Mask of the bytes that begin an escaped space; 66 bytes must exist."""
-
-    def generate(context, builder, signature, args):
-        target, found = ir.VectorType(ir.IntType(8), BLOCK), None
-        for step, byte in enumerate(SPACE_SYMBOL):
-            at = builder.add(args[1], ir.Constant(args[1].type, step))
-            place = address(context, builder, target, signature.args[0], args[0], at)
-            equal = builder.icmp_unsigned("==", builder.load(place, align=1), splat(byte))
-            found = equal if found is None else builder.and_(found, equal)
-        return builder.bitcast(found, ir.IntType(64))
-
-    return types.uint64(data, types.intp), generate
+# The bytes that begin an escaped space; 66 bytes must exist.
+_space_symbols = lanes(
+    lambda x, y, z: all_of(x == SPACE_SYMBOL[0], y == SPACE_SYMBOL[1], z == SPACE_SYMBOL[2]),
+)
 
 
 @kernel

@@ -24,7 +24,7 @@ COLUMNS = 8
 LONGEST, MOST_PIECES = 24, 6
 SPARE = 40  # bytes behind a word that may be read
 
-_FACTOR = np.int64(-7046029254386353131)
+_FACTOR = -7046029254386353131
 _SCALE, _WIDEST = 1 << 20, 1e6  # a margin is kept in such parts of 1, and not above this
 # Totals beyond which the library may move totals within a word, with room for roundings.
 _FARTHEST = 99000.0
@@ -53,15 +53,15 @@ def key_of(text, start, size):
         _bytes(text, start + 8, size - 8),
         _bytes(text, start + 16, size - 16),
     )
-    mixed = ((first * _FACTOR) ^ (first >> 29) ^ second) * _FACTOR
-    mixed = ((mixed ^ (mixed >> 31)) + third + size) * _FACTOR
+    mixed = np.int64(((first * _FACTOR) ^ (first >> 29) ^ second) * _FACTOR)
+    mixed = np.int64(((mixed ^ (mixed >> 31)) + third + size) * _FACTOR)
     return first, second, third, (mixed >> 40) & (SLOTS - 1)
 
 
 @inlined
 def seen_before(seen, slot, first, second, third):
     """Return whether the word that was not known in a slot the last time is this one; note it, if not."""
-    mixed = first ^ (second * _FACTOR) ^ (third << 1)
+    mixed = np.int64(first ^ (second * _FACTOR) ^ (third << 1))
     before = seen[slot] == mixed
     seen[slot] = mixed
     return before

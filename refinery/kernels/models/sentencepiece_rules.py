@@ -125,7 +125,7 @@ def _plain(units: np.ndarray) -> np.ndarray:
     return plain
 
 
-_printable = lanes(lambda builder, block: within(builder, block, 0x21, 0x7E))
+_printable = lanes(lambda x: within(x, 0x21, 0x7E))
 
 
 @kernel

@@ -13,7 +13,8 @@ import numpy as np
 from refinery.kernels.core.blocks import equal_to, first_set, load_word, low_bits
 from refinery.kernels.core.decimals import FINE, HARD, NONE, number
 from refinery.kernels.core.jit import entry, inlined, kernel
-from refinery.kernels.core.scan import byte_at, skip_text
+from refinery.kernels.core.memory import byte_at
+from refinery.kernels.core.scan import skip_text
 from refinery.kernels.json.jsontext import is_space, put_string, skip_space, skip_string, skip_value
 
 # Columns of the results of `read`: numbers of an entry, and facts beside them.
@@ -227,7 +228,7 @@ def _read_key(data, i, end, row, facts, texts, used, hard):
     return after, written
 
 
-@entry("uint8[] int64[] int64[] int64[,] float64[,] uint8[] int64[,]")
+@entry("uint8[] int64[] int64[] int64[,] float64[,] uint8[] int64[,] -> int64 int64 int64 int64")
 def read(data, starts, ends, facts, numbers, texts, hard):
     """Read the files data[starts[k]:ends[k]]: (rows, DONE, 0, 0), or (0, FULL or DAMAGED, file, position).
 

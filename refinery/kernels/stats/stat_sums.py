@@ -12,7 +12,7 @@ import numpy as np
 
 from refinery.kernels.core.blocks import load_word, low_bits
 from refinery.kernels.core.jit import entry, inlined, kernel
-from refinery.kernels.core.scan import byte_at
+from refinery.kernels.core.memory import byte_at
 from refinery.kernels.stats.stat_entries import (
     DONE,
     FILE,
@@ -199,7 +199,7 @@ def _fetch(first, end, facts, table, known, arena, ahead):
 
 
 @entry(
-    "int64 int64 int64 uint8[] uint8[] int64[,] float64[,] int32[] int64[,] float64[,] uint8[] int64[] float64[] int64[] int64[]"
+    "int64 int64 int64 uint8[] uint8[] int64[,] float64[,] int32[] int64[,] float64[,] uint8[] int64[] float64[] int64[] int64[] -> int64 int64"
 )
 def add(
     first, count, file_number, data, texts, facts, numbers, table, known, values, arena, sizes, out, tallies, ahead

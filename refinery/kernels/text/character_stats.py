@@ -32,8 +32,8 @@ FIELDS = ("chars", "spaces", "alphas", "digits", "uppers", "ellipses", "marks")
 # Bits of a code point: str.isspace, isalpha, isdigit, isupper; U+2026; datatrove's punctuation.
 SPACE, ALPHA, DIGIT, UPPER, ELLIPSIS, PUNCTUATION = (1 << n for n in range(6))
 
-_capitals = lanes(lambda b, x: within(b, x, 0x41, 0x5A))
-_blanks = lanes(lambda b, x: any_of(b, within(b, x, 0x09, 0x0D), within(b, x, 0x1C, 0x20)))  # str.isspace
+_capitals = lanes(lambda x: within(x, 0x41, 0x5A))
+_blanks = lanes(lambda x: any_of(within(x, 0x09, 0x0D), within(x, 0x1C, 0x20)))  # str.isspace
 
 COUNTER = 8  # bits of a counter of one block, which has at most 64 characters
 FULL_STOP = 0x2E

@@ -72,7 +72,7 @@ def _match(data, at, low, end, done, tables):
 _replace_rows = replacer(_next_at, _match)
 
 
-@entry("uint8[] int64[] bool[] uint8[] int64[] uint8[] uint8[] int64[] uint8[]")
+@entry("uint8[] int64[] bool[] uint8[] int64[] uint8[] uint8[] int64[] uint8[] -> int64")
 def replace(data, offsets, valid, out, out_offsets, state, literals, bounds, kinds):
     """Kernel for `arrow.delta`: replace addresses (see `replacing.replacer`)."""
     return _replace_rows(data, offsets, valid, out, out_offsets, state, literals, bounds, (kinds,))

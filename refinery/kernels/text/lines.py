@@ -39,7 +39,7 @@ def _sound(data, start, end):
     return wrong == np.uint8(0)
 
 
-@entry("uint8[] int64 int64")
+@entry("uint8[] int64 int64 -> bool")
 def valid_utf8(data, start, end):
     """True if data[start:end] is UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF, nothing cut off."""
     p1 = p2 = p3 = np.uint8(0)
@@ -70,7 +70,7 @@ def valid_utf8(data, start, end):
     return not (end > start + 2 and data[end - 3] >= 0xF0)
 
 
-@entry("uint8[] int64 int64 int64[]")
+@entry("uint8[] int64 int64 int64[] -> int64")
 def line_ends(data, start, end, ends):
     """Write the positions after line feeds of data[start:end] to `ends` until it is full; returns their number."""
     n = 0
@@ -91,7 +91,7 @@ def line_ends(data, start, end, ends):
     return n
 
 
-@entry("uint8[] int64 int64")
+@entry("uint8[] int64 int64 -> int64")
 def count_lines(data, start, end):
     """Number of line feeds in data[start:end]."""
     total = 0
@@ -116,7 +116,7 @@ def lines_before(data, start, positions, counts):
         counts[k] = seen
 
 
-@entry("uint8[] int64 int64")
+@entry("uint8[] int64 int64 -> int64")
 def last_line_end(data, start, end):
     """Position after the last line feed of data[start:end]; `start` when there is none."""
     i = end
@@ -127,7 +127,7 @@ def last_line_end(data, start, end):
     return start
 
 
-@entry("uint8[] int64 int64")
+@entry("uint8[] int64 int64 -> int64")
 def first_line_end(data, start, end):
     """Position after the first line feed of data[start:end], or -1."""
     for i in range(start, end):
@@ -136,7 +136,7 @@ def first_line_end(data, start, end):
     return -1
 
 
-@entry("uint8[] int64 int64[] int64 uint8[] bool")
+@entry("uint8[] int64 int64[] int64 uint8[] bool -> int64")
 def classify(data, start, ends, count, states, known):
     """Classify each line as GOOD, BLANK (JSON white space alone) or NOT_UTF8; returns the number of lines not GOOD.
 
@@ -163,7 +163,7 @@ def classify(data, start, ends, count, states, known):
     return others
 
 
-@entry("uint8[] int64[] int64[] uint8[] int64[]")
+@entry("uint8[] int64[] int64[] uint8[] int64[] -> int64")
 def gather(data, starts, ends, out, offsets):
     """Copy data[starts[i]:ends[i]] one after another to `out`; in ascending order, `out` may be `data` itself."""
     w = 0
@@ -176,7 +176,7 @@ def gather(data, starts, ends, out, offsets):
     return w
 
 
-@entry("uint8[] int64 int64 uint8 bool int64[] int64[] int64[] int64[]")
+@entry("uint8[] int64 int64 uint8 bool int64[] int64[] int64[] int64[] -> int64 int64 int64")
 def records(data, start, end, delimiter, final, starts, ends, fields, lines):
     """Find the records of a CSV text (RFC 4180: quotes around a field, doubled inside; CR, LF or CR LF at the end).
 
@@ -255,7 +255,7 @@ def classify_records(data, starts, ends, states):
                 states[k] = BLANK
 
 
-@entry("uint8[] int64[] int64[] int64[] int64 uint8 uint8[]")
+@entry("uint8[] int64[] int64[] int64[] int64 uint8 uint8[] -> int64")
 def gather_records(data, starts, ends, fields, width, delimiter, out):
     """Copy records to `out`, a line feed after each; missing delimiters are added to short records."""
     w = 0
@@ -271,7 +271,7 @@ def gather_records(data, starts, ends, fields, width, delimiter, out):
     return w
 
 
-@entry("uint8[] int64 int64 uint8[]")
+@entry("uint8[] int64 int64 uint8[] -> int64")
 def unix_line_ends(data, start, end, out):
     """Copy data[start:end] to `out` with CR LF and CR as LF; returns the bytes written."""
     w = 0
@@ -289,7 +289,7 @@ def unix_line_ends(data, start, end, out):
     return w
 
 
-@entry("uint8[] int64[]")
+@entry("uint8[] int64[] -> bool")
 def valid_texts(data, offsets):
     """True if every text data[offsets[i]:offsets[i + 1]] is UTF-8."""
     if not valid_utf8(data, offsets[0], offsets[-1]):

@@ -370,7 +370,7 @@ def _match(data, i, low, high, limit, tables):
 _replace_rows = replacer(_next, _match)
 
 
-@entry("uint8[] int64[] bool[] uint8[] int64[] uint8[] uint8[] int64[] int64 uint8[] uint8[]")
+@entry("uint8[] int64[] bool[] uint8[] int64[] uint8[] uint8[] int64[] int64 uint8[] uint8[] -> int64")
 def replace(data, offsets, valid, out, out_offsets, state, literals, bounds, what, units, classes):
     """Kernel for `arrow.delta`: replace links or addresses (`what`; see `replacing.replacer`)."""
     return _replace_rows(data, offsets, valid, out, out_offsets, state, literals, bounds, (what, units, classes))

@@ -38,7 +38,7 @@ def _lower_case() -> np.ndarray:
     return lower
 
 
-@entry("uint8[] int64[] bool[] int32[] uint8[] int64[] bool[]")
+@entry("uint8[] int64[] bool[] int32[] uint8[] int64[] bool[] -> int64")
 def lower_rows(data, offsets, valid, rules, out, out_offsets, exact):
     """Write texts in lower case; returns the number of those that need Python, which are marked in `exact`."""
     w, found = 0, 0

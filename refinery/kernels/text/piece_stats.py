@@ -20,7 +20,7 @@ FIELDS = ("pieces", "taken", "chars", "terminal", "bullets", "duplicates", "dupl
 
 LINE_FEED, BULLET = 0x0A, 0x2022
 
-_inner = lanes(lambda b, x: within(b, x, 0x80, 0xBF))  # bytes of a character after its first
+_inner = lanes(lambda x: within(x, 0x80, 0xBF))  # bytes of a character after its first
 
 
 def piece_stats(
@@ -53,7 +53,9 @@ def lists(values: np.ndarray) -> pa.Array:
     return pa.ListArray.from_buffers(pa.list_(pa.int64()), rows, [None, offsets], 0, 0, [ints(values.ravel())])
 
 
-@entry("int64 int64[,] int64[] uint8[] int64[] bool[] bool bool int64[] int64[] uint8[] int64[,] int64[,] int64[,]")
+@entry(
+    "int64 int64[,] int64[] uint8[] int64[] bool[] bool bool int64[] int64[] uint8[] int64[,] int64[,] int64[,] -> int64 int64"
+)
 def _measure(
     row, table, scratch, data, offsets, valid, paragraphs, skip_blank, short, long, class_table, counts, shorter, longer
 ):  # fmt: skip

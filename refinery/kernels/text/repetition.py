@@ -274,7 +274,7 @@ def _ratio_in_parts(text: np.ndarray, n: int, at_once: int) -> float:
     return ratio
 
 
-@entry("uint8[] int64 int64 uint64[] uint32[] uint32[] uint64[,] uint32[] int64[] int64[]", rare=True)
+@entry("uint8[] int64 int64 uint64[] uint32[] uint32[] uint64[,] uint32[] int64[] int64[] -> float64")
 def _parts(text, n, at_once, keys, counts, units, hashes, frequencies, often, stack):
     """`_ratio_in_parts` with its room. often: counts that are too large for `frequencies`."""
     chars = 0

@@ -43,7 +43,7 @@ def sentence_stats(column: pa.Array | pa.ChunkedArray, short: Sequence[int], lon
 
 
 @entry(
-    "int64 int64[] uint8[] int64[] bool[] uint32[] Lexicon uint8[,] int16[,] int64[] int64[] int64[,] int64[,] int64[,]",
+    "int64 int64[] uint8[] int64[] bool[] uint32[] Lexicon uint8[,] int16[,] int64[] int64[] int64[,] int64[,] int64[,] -> int64 int64",
     Lexicon,
 )
 def _measure(row, room, data, offsets, valid, classes, known, pairs, phrases, short, long, counts, shorter, longer):

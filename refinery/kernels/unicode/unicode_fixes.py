@@ -224,7 +224,7 @@ def _fix(data, start, end, markup, out, w, info, classes, pairs, thirds, mapped,
 
 
 @entry(
-    "uint8[] int64[] bool[] int64 uint8[] int64[] uint8[] uint16[] uint8[] uint8[] bool[] int32[] int32[] uint8[] bool[] int64[]"
+    "uint8[] int64[] bool[] int64 uint8[] int64[] uint8[] uint16[] uint8[] uint8[] bool[] int32[] int32[] uint8[] bool[] int64[] -> int64"
 )
 def _fix_all(
     data,
@@ -257,14 +257,14 @@ def _fix_all(
     return w
 
 
-@entry("uint8[] int64 uint8[] uint16[] uint8[] uint8[] bool[] int32[] int32[] uint8[] bool[] int64[]")
+@entry("uint8[] int64 uint8[] uint16[] uint8[] uint8[] bool[] int32[] int32[] uint8[] bool[] int64[] -> int64")
 def _once(data, mode, out, info, classes, pairs, thirds, mapped, ends, pool, names, longest):
     if _scan(data, 0, len(data), 0, mode, info, classes, pairs, thirds, names, longest[0]) == EXACT:
         return -2
     return _rewrite(data, 0, len(data), out, 0, info, mapped, ends, pool)
 
 
-@entry("uint8[] int64 int64[]")
+@entry("uint8[] int64 int64[] -> int64 int64")
 def _cut(data, longest, bounds):
     """Write the ends of ftfy's segments; returns their number and the start of the first with `<` (else the end)."""
     count = 0

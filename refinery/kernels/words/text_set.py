@@ -41,7 +41,7 @@ def fill(rows: int, kernel: Callable[..., tuple[int, int]], *args: Any, room: in
             capacity *= 4
 
 
-@entry("int64[,] uint8[] uint64 int64 int64 int64")
+@entry("int64[,] uint8[] uint64 int64 int64 int64 -> bool")
 def add(table, data, key, start, end, text):
     """Add data[start:end], whose hash is `key`; returns True if it was in the set. text: start of the text."""
     mask = len(table) - 1

@@ -29,21 +29,18 @@ APOSTROPHE, DOLLAR, PLUS, MINUS = 0x27, 0x24, 0x2B, 0x2D
 
 # The marks * + , - . / : < = > ^ ~ that may cut a piece in two.
 _joints = lanes(
-    lambda b, x: any_of(
-        b,
-        within(b, x, 0x2A, 0x2F),
-        is_byte(b, x, b":"),
-        within(b, x, 0x3C, 0x3E),
-        is_byte(b, x, b"^"),
-        is_byte(b, x, b"~"),
+    lambda x: any_of(
+        within(x, 0x2A, 0x2F),
+        is_byte(x, b":"),
+        within(x, 0x3C, 0x3E),
+        is_byte(x, b"^"),
+        is_byte(x, b"~"),
     )
 )
-_stops = lanes(lambda b, x: is_byte(b, x, b"."))
-_colons = lanes(lambda b, x: is_byte(b, x, b":"))
-_ats = lanes(lambda b, x: is_byte(b, x, b"@"))
-_inner = lanes(
-    lambda b, x: any_of(b, within(b, x, 0x2D, 0x2E), is_byte(b, x, b"_"))
-)  # allowed in a host beside letters and digits
+_stops = lanes(lambda x: is_byte(x, b"."))
+_colons = lanes(lambda x: is_byte(x, b":"))
+_ats = lanes(lambda x: is_byte(x, b"@"))
+_inner = lanes(lambda x: any_of(within(x, 0x2D, 0x2E), is_byte(x, b"_")))  # allowed in a host beside letters and digits
 
 
 @inlined

@@ -43,7 +43,7 @@ def remove_words_with(column: pa.Array | pa.ChunkedArray, substrings: list[str])
     return delta(column, _remove_with, marks, needles, offsets, classes())
 
 
-@entry("uint8[] int64[] bool[] uint8[] int64[] uint8[] int64[] uint8[] int64 int64")
+@entry("uint8[] int64[] bool[] uint8[] int64[] uint8[] int64[] uint8[] int64 int64 -> int64")
 def _remove_long(data, offsets, valid, out, out_offsets, state, kinds, class_table, min_len, max_len):
     w = 0
     for row in range(len(valid)):
@@ -74,7 +74,7 @@ def _stripped_length(data, begin, end, class_table):
     return length
 
 
-@entry("uint8[] int64[] bool[] uint8[] int64[] uint8[] uint8[] uint8[] int64[] uint8[]")
+@entry("uint8[] int64[] bool[] uint8[] int64[] uint8[] uint8[] uint8[] int64[] uint8[] -> int64")
 def _remove_with(data, offsets, valid, out, out_offsets, state, marks, needles, needle_offsets, class_table):
     w = 0
     for row in range(len(valid)):

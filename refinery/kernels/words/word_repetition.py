@@ -41,7 +41,7 @@ def word_repetition(column: pa.Array | pa.ChunkedArray, rep_len: int) -> pa.Arra
     return ints(ratios, view.valid)
 
 
-@entry("int64")
+@entry("int64 -> int64")
 def slots_for(n):
     """Capacity of a hash table for n entries: a power of two, at most half full, an eighth if the entries are few.
 
@@ -54,7 +54,7 @@ def slots_for(n):
     return slots
 
 
-@entry("uint8[] int64[] bool[]")
+@entry("uint8[] int64[] bool[] -> int64")
 def most_words(data, offsets, valid):
     most = 0
     for row in range(len(valid)):

@@ -38,13 +38,11 @@ ROOM = 3 * 4096 + 3
 
 # ASCII line ends, and the first bytes of the other line ends.
 _line_ends = lanes(
-    lambda b, x: any_of(
-        b, within(b, x, 0x0A, 0x0D), within(b, x, 0x1C, 0x1E), is_byte(b, x, b"\xc2"), is_byte(b, x, b"\xe2")
-    )
+    lambda x: any_of(within(x, 0x0A, 0x0D), within(x, 0x1C, 0x1E), is_byte(x, b"\xc2"), is_byte(x, b"\xe2"))
 )
-_capitals = lanes(lambda b, x: within(b, x, 0x41, 0x5A))
-_small = lanes(lambda b, x: within(b, x, 0x61, 0x7A))
-_blanks = lanes(lambda b, x: any_of(b, within(b, x, 0x09, 0x0D), within(b, x, 0x1C, 0x20)))  # ASCII of str.isspace
+_capitals = lanes(lambda x: within(x, 0x41, 0x5A))
+_small = lanes(lambda x: within(x, 0x61, 0x7A))
+_blanks = lanes(lambda x: any_of(within(x, 0x09, 0x0D), within(x, 0x1C, 0x20)))  # ASCII of str.isspace
 
 
 @lru_cache(maxsize=16)
@@ -76,7 +74,7 @@ def word_stats(
 
 
 @entry(
-    "int64 int64[,] int64[] uint8[] int64[] bool[] uint32[] Lexicon uint8[,] int16[,] Lexicon int64[] int64[] int64[,] int64[,] int64[,]",
+    "int64 int64[,] int64[] uint8[] int64[] bool[] uint32[] Lexicon uint8[,] int16[,] Lexicon int64[] int64[] int64[,] int64[,] int64[,] -> int64 int64",
     Lexicon,
 )
 def _measure(
