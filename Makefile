@@ -19,8 +19,9 @@ BENCH ?=
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-# Packages of kernels that the demo's recipe, its reader and its writer call. The others are built with `make kernels`.
-DEMO_KERNELS := core json text unicode words
+# Modules of kernels that the demo's recipe, its reader and its writer call. The others are built with `make kernels`.
+DEMO_KERNELS := core.charmap json.jsoncheck json.jsonsplice json.jsontext text.emails text.lines text.links text.profile \
+	text.repetition unicode.unicode_fixes words.word_repetition words.words
 BUILD := hatchling editables llvmlite numba numpy psutil pyarrow regex ftfy selectolax
 
 # The core alone: `make demo` waits for no package of the extras. Its kernels are built while the rest is installed.

@@ -8,6 +8,7 @@ import platform
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import import_module
+from itertools import groupby
 from pathlib import Path
 
 from refinery.common.packages import installed_version
@@ -23,10 +24,30 @@ _RUN_ALONE = {HOME / "core" / "library.py", HOME / "core" / "python_form.py"}
 _COMPILER = ("build/compile.py", "build/numba_types.py", "llvm/*.py")
 
 
-def modules(packages: Sequence[str] = PACKAGES) -> list[str]:
-    """Modules with kernels that Python calls, of some packages, as `text.lines`."""
-    paths = [path for package in packages for path in sorted((HOME / package).glob("*.py"))]
+def modules(names: Sequence[str] = PACKAGES) -> list[str]:
+    """Modules with kernels that Python calls, as `text.lines`. names: of packages, or of modules."""
+    patterns = [f"{name.replace('.', '/')}.py" if "." in name else f"{name}/*.py" for name in names]
+    paths = [path for pattern in patterns for path in sorted(HOME.glob(pattern))]
     return [f"{path.parent.name}.{path.stem}" for path in paths if "@entry(" in path.read_text(encoding="utf-8")]
+
+
+def groups(names: Sequence[str], processes: int) -> list[list[str]]:
+    """Modules in groups for processes, the largest group first. Modules of a package share helpers, which a process compiles once."""
+    sizes = {name: path_of(name).stat().st_size for name in names}
+    most = sum(sizes.values()) / max(1, processes)
+    made: list[list[str]] = []
+    for _, package in groupby(sorted(names), lambda name: name.partition(".")[0]):
+        made.append([])
+        for name in package:
+            if made[-1] and sum(sizes[other] for other in made[-1]) + sizes[name] > most:
+                made.append([])
+            made[-1].append(name)
+    return sorted(made, key=lambda group: sum(sizes[name] for name in group), reverse=True)
+
+
+def path_of(module: str) -> Path:
+    """The file of a module."""
+    return HOME / f"{module.replace('.', '/')}.py"
 
 
 def entries(module: str) -> list[Entry]:
@@ -46,15 +67,10 @@ def digest_of(module: str, kind: str) -> str:
     return digest.hexdigest()[:32]
 
 
-def size_of(module: str) -> int:
-    """Bytes of the sources of a module and of all that it imports, a measure of the time that its kernels take."""
-    return sum(path.stat().st_size for path in _closure(module))
-
-
 def _closure(module: str) -> set[Path]:
     """Files of a module and of all modules of kernels that it imports, directly or not."""
     reached = set(_RUN_ALONE)
-    waiting = [HOME / f"{module.replace('.', '/')}.py"]
+    waiting = [path_of(module)]
     while waiting:
         path = waiting.pop()
         if path not in reached:

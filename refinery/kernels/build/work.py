@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -13,14 +12,17 @@ from pathlib import Path
 
 from refinery.kernels.build.compile import object_files
 from refinery.kernels.build.link import link
-from refinery.kernels.build.modules import digest_of, entries, modules, size_of
+from refinery.kernels.build.modules import digest_of, entries, groups, modules
 from refinery.kernels.core.library import path_of, sources_digest
 
 
-def build(kinds: Sequence[str], packages: Sequence[str], folder: Path) -> None:
-    """Build the library for each kind of processor. Raises Refused, NoLinker or CalledProcessError."""
+def build(kinds: Sequence[str], names: Sequence[str], folder: Path) -> None:
+    """Build the library of some packages or modules for each kind of processor.
+
+    Raises Refused, NoLinker or CalledProcessError.
+    """
     sources = sources_digest()  # before they are read: a file that is changed meanwhile makes the library outdated
-    places = {(kind, module): _objects(folder, kind, module) for kind in kinds for module in modules(packages)}
+    places = {(kind, module): _objects(folder, kind, module) for kind in kinds for module in modules(names)}
     missing: dict[str, dict[str, Path]] = {}
     for (kind, module), place in places.items():
         if not place.is_dir():
@@ -37,39 +39,37 @@ def _objects(folder: Path, kind: str, module: str) -> Path:
 
 
 def _compile_all(missing: dict[str, dict[str, Path]]) -> None:
-    """Compile modules on all processors, those that take longest first. missing: by module and kind, the folder to fill."""
-    order = sorted(missing, key=size_of, reverse=True)
-    with ProcessPoolExecutor(max(1, min(_cores(), len(order))), mp_context=get_context("spawn")) as pool:
-        tasks = [pool.submit(_compile, module, missing[module]) for module in order]
+    """Compile modules on all processors. missing: by module and kind, the folder to fill."""
+    together = groups(list(missing), _cores())
+    with ProcessPoolExecutor(max(1, min(_cores(), len(together))), mp_context=get_context("spawn")) as pool:
+        tasks = {pool.submit(_compile, {name: missing[name] for name in group}): len(group) for group in together}
+        done = 0
         try:
-            for done, task in enumerate(as_completed(tasks), 1):
+            for task in as_completed(tasks):
                 task.result()
-                _show(done, len(tasks))
+                done += tasks[task]
+                print(f"compiled {done} of {len(missing)} modules with kernels", flush=True)
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise
 
 
-def _compile(module: str, places: dict[str, Path]) -> None:
-    """Compile the kernels of a module for some kinds. Each folder is complete or not there. Raises Refused."""
-    code = {entry.name: object_files(entry, list(places)) for entry in entries(module)}
-    for number, place in enumerate(places.values()):
-        for outdated in place.parent.glob(f"{module}-*"):
-            shutil.rmtree(outdated)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(dir=place.parent))
-        for name, objects in code.items():
-            (draft / f"{name}.o").write_bytes(objects[number])
-        draft.rename(place)
+def _compile(places: dict[str, dict[str, Path]]) -> None:
+    """Compile the kernels of modules for some kinds. Each folder is complete or not there. Raises Refused."""
+    for module, folders in places.items():
+        code = {entry.name: object_files(entry, list(folders)) for entry in entries(module)}
+        for number, place in enumerate(folders.values()):
+            _write({name: objects[number] for name, objects in code.items()}, place, module)
 
 
-def _show(done: int, total: int) -> None:
-    """Print progress: on a terminal in one line, else every ten modules."""
-    line = f"compiled {done} of {total} modules with kernels"
-    if sys.stdout.isatty():
-        print(f"\r{line}", end="\n" if done == total else "", flush=True)
-    elif done == total or done % 10 == 0:
-        print(line, flush=True)
+def _write(code: dict[str, bytes], place: Path, module: str) -> None:
+    for outdated in place.parent.glob(f"{module}-*"):
+        shutil.rmtree(outdated)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(dir=place.parent))
+    for name, content in code.items():
+        (draft / f"{name}.o").write_bytes(content)
+    draft.rename(place)
 
 
 def _cores() -> int:

@@ -102,7 +102,7 @@ def test_a_module_is_compiled_again_when_what_it_imports_changes(monkeypatch: py
 def test_an_unknown_package_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["texts"])
-    assert "no package of kernels: texts" in capsys.readouterr().err
+    assert "no kernels in: texts" in capsys.readouterr().err
 
 
 def test_without_a_linker_the_cure_is_said(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -119,3 +119,40 @@ def test_a_linker_that_fails_is_heard(tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(subprocess.CalledProcessError):
         link.link([], path_of(KIND, tmp_path), KIND, "digest")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_modules_of_a_package_are_compiled_together() -> None:
+    names = modules.modules()
+    for processes in (1, 2, 64):
+        made = modules.groups(names, processes)
+        assert sorted(name for group in made for name in group) == sorted(names)
+        assert all(len({name.partition(".")[0] for name in group}) == 1 for group in made)
+    assert len(modules.groups(names, 1)) == len(modules.PACKAGES) < len(modules.groups(names, 64))
+
+
+def test_kernels_of_the_demo_are_named_in_the_makefile(tmp_path: Path) -> None:
+    """A kernel that is missed would end `make demo` in a fresh clone."""
+    lines = (HOME.parent.parent / "Makefile").read_text(encoding="utf-8").replace("\\\n", " ").splitlines()
+    (named,) = [line.partition(":=")[2].split() for line in lines if line.startswith("DEMO_KERNELS")]
+    assert modules.modules(named) == named
+    done = subprocess.run(
+        [sys.executable, "-c", DEMO, str(tmp_path / "run")],
+        cwd=HOME.parent.parent,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert set(done.stdout.split()) <= set(named)
+
+
+# Runs the recipe of the demo, and prints the modules of the kernels that it calls.
+DEMO = """
+import sys
+from refinery.cli.main import cli
+from refinery.kernels.core.jit import Entry
+called, call = set(), Entry.__call__
+Entry.__call__ = lambda self, *args: called.add(self.name.rpartition(".")[0]) or call(self, *args)
+run = ["run", "recipes/web_sample.yaml", "--quiet", "--work_dir", sys.argv[1], "--export_path", f"{sys.argv[1]}/out.jsonl"]
+cli.main(run, standalone_mode=False)
+print(*sorted(called))
+"""
