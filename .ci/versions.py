@@ -85,28 +85,42 @@ def outcome(combination: Combination) -> str:
     if python is None:
         return f"skipped: there is no Python {combination.python} on this machine"
     with tempfile.TemporaryDirectory(prefix=f"refinery-{combination.name}-") as folder:
-        own = Path(folder) / "venv" / "bin" / "python"
-        environment = os.environ | {"REFINERY_CACHE_DIR": str(Path(folder) / "cache")}
-        install = [
-            own,
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "-e",
-            f"{ROOT}[ray,remote]",
-            *TOOLS,
-            *combination.requirements,
-        ]
+        own, checkout = Path(folder) / "venv" / "bin" / "python", copied(Path(folder) / "checkout")
+        environment = os.environ | {
+            "REFINERY_CACHE_DIR": str(Path(folder) / "cache"),
+            "REFINERY_BUILD_PACKAGES": "none",
+        }
+        packages = [f"{checkout}[kernels,ray,remote]", *TOOLS, *combination.requirements]
         steps = {
             "no virtual environment": [python, "-m", "venv", own.parent.parent],
-            "cannot be installed": install,
+            "cannot be installed": [own, "-m", "pip", "install", "--quiet", "hatchling", "editables"],
+            "libraries cannot be installed": [
+                own,
+                "-m",
+                "pip",
+                "install",
+                "-q",
+                "--no-build-isolation",
+                "-e",
+                *packages,
+            ],
+            "kernels are not built": [own, "-m", "refinery.kernels.build"],
             "tests failed": [own, "-m", "pytest", "-q", "-n", "auto", "--maxprocesses", "4", *TESTS],
         }
         for failure, command in steps.items():
-            if subprocess.run(command, cwd=ROOT, env=environment).returncode:
+            if subprocess.run(command, cwd=checkout, env=environment).returncode:
                 return f"failed: {failure}"
     return "passed"
+
+
+def copied(target: Path) -> Path:
+    """The files that git knows, in another folder, which gets kernels of its own."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
+    for name in filter(None, listed.stdout.splitlines()):
+        if (ROOT / name).is_file():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, target / name)
+    return target
 
 
 def main() -> None:
