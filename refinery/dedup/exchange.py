@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.dedup.tasks.files import work
-from refinery.kernels.core.arrow import numbers
+from refinery.kernels.core.arrow import ints, numbers
 from refinery.storage.store import Store
 from refinery.workers.executor import Executor, TaskPlace
 
@@ -44,14 +44,14 @@ def write_groups(table: pa.Table, by: str, bounds: Sequence[int], path: Path) ->
     cuts = np.searchsorted(values[order], np.asarray(bounds, np.int64))
     if cuts[0] or cuts[-1] != len(values):
         raise ValueError(f"{by}: values outside of {bounds[0]} .. {bounds[-1]}")
-    return write_parts([(table.take(pa.array(order)), cuts)], path)
+    return write_parts([(table.take(ints(order)), cuts)], path)
 
 
 def divided(table: pa.Table, part: np.ndarray, count: int) -> tuple[pa.Table, Cuts]:
     """A table in the order of its rows' parts, of which there are `count`, and its cuts."""
     part = part.astype(np.uint16) if count <= 1 << 16 else part  # 16 bits are sorted by digits
     order = np.argsort(part, kind="stable")
-    return table.take(pa.array(order)), np.append(0, np.cumsum(np.bincount(part, minlength=count)))
+    return table.take(ints(order)), np.append(0, np.cumsum(np.bincount(part, minlength=count)))
 
 
 def write_parts(tables: Iterable[tuple[pa.Table, Cuts]], path: Path) -> Places:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import signal
@@ -167,6 +168,7 @@ def test_a_request_that_the_driver_repeats_finds_its_own_object(
     store: Any = open_store(url)
     real = store._fs.pipe_file
 
+    @functools.wraps(real)
     def twice(*given: Any, **more: Any) -> None:
         real(*given, **more)
         real(*given, **more)
