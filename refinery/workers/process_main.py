@@ -119,13 +119,13 @@ def main() -> None:
     Standard input is a socket. `fork`, with a socket for the worker, is answered with the worker's process id; `wait`
     and a process id with the exit status of that process, negative for a signal.
     """
-    control = socket.socket(fileno=os.dup(0))
+    control, parent = socket.socket(fileno=os.dup(0)), int(sys.argv[1])
     _apart_from_terminal()
-    _mortal(int(sys.argv[1]))
+    _expendable()
     gc.freeze()
     signal.signal(signal.SIGCHLD, _go_on)
     while True:
-        asked, files, _, _ = socket.recv_fds(control, 64, 1)
+        asked, files = _request(control, parent)
         if asked == b"fork":
             number = os.fork()
             if not number:
@@ -205,12 +205,31 @@ def _apart_from_terminal() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
+def _request(control: socket.socket, parent: int) -> tuple[bytes, list[int]]:
+    """The next request with its files; an empty one when the parent has died.
+
+    The kernel's signal for that is no help here: it comes when the thread ends that has started this process.
+    """
+    control.settimeout(1)
+    while True:
+        try:
+            asked, files, _, _ = socket.recv_fds(control, 64, 1)
+            return asked, files
+        except TimeoutError:
+            if os.getppid() != parent:  # a fork of the parent may still hold the socket
+                return b"", []
+
+
 def _mortal(parent: int) -> None:
-    """End this process when its parent dies, and make it the kernel's first choice when memory runs out."""
+    """End this process when its parent dies, a process of one thread."""
     with suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # the parent died before
         os._exit(0)
+
+
+def _expendable() -> None:
+    """Make this process, and those that it forks, the kernel's first choice when memory runs out."""
     with suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
         file.write("700")
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 import yaml
 
+from refinery.operators.processes import ForkServer, Process
 from tests.conftest import ROOT
 from tests.runs import operator_folder, settings, texts, write_lines
 from tests.waiting import HANG, until
@@ -64,3 +66,16 @@ def test_no_worker_outlives_its_run(tmp_path: Path, recipe: Path, sent: signal.S
     finally:
         run.kill()
         run.wait()
+
+
+def test_a_server_outlives_the_thread_that_started_it() -> None:
+    """The kernel tells a child of its parent's death when the thread ends that has started it."""
+    started: list[ForkServer] = []
+    thread = threading.Thread(target=lambda: started.append(ForkServer()))
+    thread.start()
+    thread.join()
+    process = Process(started[0])
+    process.kill()
+    assert started[0].status(process.pid) == -signal.SIGKILL
+    process.close()
+    started[0].close()

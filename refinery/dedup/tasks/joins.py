@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from refinery.common.lazy import pc
 from refinery.compiler.deduplicators import sql_of
 from refinery.compiler.templates import ident, lit
 from refinery.dedup.exchange import Cuts, Share, divided, read_shares, write_groups, write_parts
@@ -22,7 +21,7 @@ from refinery.dedup.match_keys import MatchKeys
 from refinery.dedup.matchers.equal import pairs_of, same_key
 from refinery.dedup.matchers.model import Pairs
 from refinery.dedup.tasks.files import connected, limits, local, opened, work
-from refinery.kernels.core.arrow import numbers
+from refinery.kernels.core.arrow import numbers, present
 from refinery.storage.open import open_store
 from refinery.storage.store import Store
 from refinery.workers.executor import TaskPlace
@@ -43,8 +42,8 @@ def look(place: TaskPlace, short: tuple[str, int] | None, names: Sequence[str]) 
 def _equal_rows(file: Any, column: str, value: int) -> int:
     if column not in file.schema_arrow.names:
         return 0
-    keys = file.read([column]).column(0)
-    return int(pc.sum(pc.equal(keys, pa.scalar(value, keys.type))).as_py() or 0)
+    keys = file.read([column]).column(0).combine_chunks()
+    return int(((numbers(keys) == value) & present(keys)).sum())
 
 
 def divide(

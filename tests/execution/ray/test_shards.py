@@ -114,12 +114,13 @@ def test_a_run_has_the_shards_of_its_cluster(driver: Any, tmp_path: Path, monkey
 
 def test_shards_go_where_their_bytes_are(driver: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     where = """
-        import ray
-        return ray.get_runtime_context().get_node_id()
+        import os
+        return os.environ["RAY_RAYLET_PID"]
     """
     operators = operator_folder(tmp_path / "own", "", where=where)
     nodes = [node["NodeID"] for node in driver.nodes() if node["Alive"]]
     assert len(nodes) == 2
+    raylets = {node: raylet_of(driver, node) for node in nodes}
     for name in "ab":
         write_lines(tmp_path / "in" / f"{name}.jsonl", [{"id": name, "text": "x" * 2000}])
     for attempt, order in enumerate((nodes, nodes[::-1])):
@@ -128,7 +129,16 @@ def test_shards_go_where_their_bytes_are(driver: Any, tmp_path: Path, monkeypatc
         keys = {"dataset_path": tmp_path / "in", "shard_size": 1000, "operators": [str(operators)]}
         run = on_ray(tmp_path, ["where_mapper"], f"run{attempt}", **keys)
         found = {sample["id"]: sample["text"] for sample in map(json.loads, exported(run).splitlines())}
-        assert found == dict(zip("ab", order, strict=True))
+        assert found == {name: raylets[node] for name, node in zip("ab", order, strict=True)}
+
+
+def raylet_of(driver: Any, node: str) -> str:
+    """The process of Ray that starts workers on a node: code of users runs in their children, which are no workers of Ray."""
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    strategy = NodeAffinitySchedulingStrategy(node, soft=False)
+    pid: str = driver.get(driver.remote(os.getenv).options(scheduling_strategy=strategy).remote("RAY_RAYLET_PID"))
+    return pid
 
 
 def test_machines_are_known_by_name_address_or_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
