@@ -76,6 +76,7 @@ def _end_with_fault(error: Exception, stdout: Any) -> None:
         sys.exit(OperatorError.exit_code)
     if isinstance(error, OSError) and error.filename is None and not _can_be_written(stdout):
         print(f"refinery: standard output cannot be written: {error.strerror or error}", file=sys.stderr)
+        _drop_output()
         sys.exit(OutputError.exit_code)
     what = hide(" ".join(str(error).split()))[:500]
     print(f"refinery: internal error: {type(error).__name__}: {what}", file=sys.stderr)
@@ -145,6 +146,11 @@ def _can_be_written(stream: Any) -> bool:
 
 
 def _nobody_reads_on() -> None:
-    """Exit with success: the reader, such as `head`, has closed the pipe. Else Python's last flush would fail."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
+    """Exit with success: the reader, such as `head`, has closed the pipe."""
+    _drop_output()
     sys.exit(0)
+
+
+def _drop_output() -> None:
+    """Send what is still to be written nowhere: Python's last flush would fail, with a message of its own."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)

@@ -10,7 +10,7 @@ import pytest
 
 from refinery.dedup.matchers import MATCHERS
 from refinery.operators import Library
-from refinery.operators.model import _MEMBERS
+from refinery.operators.user_matchers import _MEMBERS
 
 PACKAGE = Path(__file__).parent.parent.parent / "refinery"
 HOME = PACKAGE / "dedup" / "matchers"

@@ -130,10 +130,17 @@ def sources() -> list[Path]:
     return [path for folder in folders for path in folder.rglob("*") if path.suffix in (".py", ".sql", ".html")]
 
 
-def test_nothing_is_pickled_anywhere() -> None:
+# Requests to worker processes, of refinery's own objects; answers are read with a closed list of classes
+# (tests/operators/test_user_process.py).
+_PICKLES = {"operators/user_process.py"}
+
+
+def test_nothing_is_pickled_elsewhere() -> None:
     """Code only: a docstring may say that there is none. Ray has a transport of its own, which is not ours."""
     found = []
     for path in sources():
+        if path.is_relative_to(ROOT / "refinery") and path.relative_to(ROOT / "refinery").as_posix() in _PICKLES:
+            continue
         text = path.read_text(encoding="utf-8")
         if path.suffix == ".py":
             if not _CALLS.search(text):

@@ -88,7 +88,12 @@ def test_a_matcher_without_columns_of_candidates(tmp_path: Path, monkeypatch: py
 def test_a_matcher_that_compares_texts_stays_with_the_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = recrawls.operators_with_matcher(tmp_path / "own")
     path = folder / "deduplicators" / "recrawl_deduplicator.sql"
-    path.write_text(path.read_text("utf-8").replace("match: window", "match: window\ncompare: '[hash(text)]'"), "utf-8")
+    path.write_text(
+        path.read_text("utf-8").replace(
+            "match: window", "match: window\ncompare: 'SELECT [hash({{ text }})] AS shingles'"
+        ),
+        "utf-8",
+    )
     write_lines(tmp_path / "in.jsonl", recrawls.SAMPLES)
     keys = {"shard_size": 120, "np": 1, "operators": [str(folder)]}
     one = local(tmp_path, [recrawls.STEP], **keys)
