@@ -16,6 +16,7 @@ from refinery.compiler.layers import Definition
 from refinery.compiler.model import ALONE, BatchColumn, Chain, CompileContext, OrderTerm, Schema, Stat, TextChange
 from refinery.compiler.templates import ident, lit
 from refinery.dedup.matchers import SHINGLES, MatchColumn
+from refinery.errors import Problem, RecipeError
 from refinery.operators import Function, Library
 from refinery.operators.resources import resources_of
 from refinery.recipe.sql import parse
@@ -236,6 +237,11 @@ def _functions(chain: Chain, library: Library, features: set[str], around: Compi
     for step in (*chain.steps, *ends):
         found.update({function.name: function for function in library.operators[step.name].functions})
     if around.compare:
+        if "jaccard" not in found:
+            where, name = ends[-1].where, ends[-1].name
+            raise RecipeError(
+                [Problem(where, f"{name}: compare needs a function 'jaccard' among the header's functions")]
+            )
         chain.functions.add("jaccard")
     return tuple(found[name] for name in sorted(chain.functions))
 

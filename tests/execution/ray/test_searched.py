@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from refinery.dedup import barrier
 from refinery.errors import OperatorError
@@ -85,15 +86,28 @@ def test_a_matcher_without_columns_of_candidates(tmp_path: Path, monkeypatch: py
     assert calls["search"] == 1
 
 
+JACCARD = {
+    "columns": ["UBIGINT[]", "UBIGINT[]"],
+    "constants": [],
+    "returns": "DOUBLE",
+    "runs": "python",
+    "call": "jaccard",
+}
+
+
 def test_a_matcher_that_compares_texts_stays_with_the_driver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = recrawls.operators_with_matcher(tmp_path / "own")
     path = folder / "deduplicators" / "recrawl_deduplicator.sql"
-    path.write_text(
-        path.read_text("utf-8").replace(
-            "match: window", "match: window\ncompare: 'SELECT [hash({{ text }})] AS shingles'"
-        ),
-        "utf-8",
+    header, _, body = path.read_text("utf-8").partition("/*---\n")[2].partition("---*/")
+    operator = yaml.safe_load(header) | {
+        "sql": body,
+        "compare": "SELECT [hash({{ text }})] AS shingles",
+        "functions": {"jaccard": JACCARD},
+    }
+    path.with_suffix(".py").write_text(
+        f"OPERATOR = {operator!r}\n\ndef jaccard(one, other):\n    raise AssertionError\n"
     )
+    path.unlink()
     write_lines(tmp_path / "in.jsonl", recrawls.SAMPLES)
     keys = {"shard_size": 120, "np": 1, "operators": [str(folder)]}
     one = local(tmp_path, [recrawls.STEP], **keys)
