@@ -1,6 +1,6 @@
 """Lazy import of a package's modules, on first access.
 
-numba takes a fifth of a second to import, and commands that only read stored numbers do not need it.
+numpy and Arrow take a fifth of a second to import, and commands that only read stored numbers need neither.
 """
 
 import importlib

@@ -60,7 +60,7 @@ def part_of(shards: Sequence[Shard]) -> list[Shard]:
 
 @dataclass(frozen=True)
 class SchemaSettings:
-    """What decides the schema of a recipe's samples.
+    """Settings that decide the schema of a recipe's samples.
 
     names: fields that its SQL may read, in lower case. declared: types that it declares, by the keys of fields. profiles:
     `module:function` that looks at the shards of a large input on a cluster, or "". workers: threads that look at others.

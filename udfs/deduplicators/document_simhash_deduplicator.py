@@ -109,7 +109,7 @@ def text_simhash(
     column: pa.Array, tokenization: str, window_size: int, lowercase: bool, ignore_pattern: str | None, keep_short: bool
 ) -> pa.Array:
     """The SimHash of each text; NULL for NULL, and with `keep_short` for texts of fewer tokens than `window_size`."""
-    from refinery.kernels.core.arrow import ints  # imports numba, which check() does not need
+    from refinery.kernels.core.arrow import ints  # imports numpy and Arrow, which check() does not need
     from refinery.kernels.dedup.shingles import tokens
     from refinery.kernels.dedup.simhash import simhash
 

@@ -125,6 +125,6 @@ def check(params: dict[str, Any]) -> list[str]:
 
 def perplexity(numbers: pa.Array, joined: pa.Array, tokenizer: str | None, model: str | None) -> pa.Array:
     """Perplexity of each text, given by the numbers of its pieces or by its joined pieces; NULL for NULL."""
-    from refinery.kernels.models import kenlm_pieces  # imports numba, which check() does not need
+    from refinery.kernels.models import kenlm_pieces  # imports numpy and Arrow, which check() does not need
 
     return kenlm_pieces.perplexity(numbers, joined, tokenizer, model)

@@ -85,7 +85,7 @@ def word_repetition(column: pa.Array, rep_len: int) -> pa.Array:
 
     The statistic goes back to Laurençon et al., "The BigScience ROOTS Corpus" (2022).
     """
-    from refinery.kernels.words import word_repetition  # imports numba, which check() does not need
+    from refinery.kernels.words import word_repetition  # imports numpy and Arrow, which check() does not need
 
     return word_repetition.word_repetition(column, rep_len)
 

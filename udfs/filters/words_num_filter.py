@@ -72,6 +72,6 @@ check = subwords.check
 
 def piece_word_count(numbers: pa.Array, joined: pa.Array, ends: pa.Array, model: str | None) -> pa.Array:
     """The number of refined words among each text's pieces (see the feature numbered_pieces); NULL for NULL."""
-    from refinery.kernels.models import piece_classes  # imports numba, which check() does not need
+    from refinery.kernels.models import piece_classes  # imports numpy and Arrow, which check() does not need
 
     return piece_classes.count(numbers, joined, ends, model)

@@ -81,7 +81,7 @@ check = subwords.check
 
 def remove_words_with(column: pa.Array, substrings: str | None) -> pa.Array:
     """Each text without the words that contain one of the substrings (a JSON list); NULL where nothing changes."""
-    from refinery.kernels.words import word_removal  # imports numba, which check() does not need
+    from refinery.kernels.words import word_removal  # imports numpy and Arrow, which check() does not need
 
     return word_removal.remove_words_with(column, _list(substrings))
 

@@ -17,7 +17,7 @@ def shared_by(here: str, there: str, params: Mapping[str, Any]) -> SharedShingle
     """Shingles that two texts share; None for an operator that makes its shingles in another way."""
     if not params.keys() >= _OF_SHINGLES:
         return None
-    from refinery.kernels.dedup.minhash_texts import shared_shingles  # numba, which few questions need
+    from refinery.kernels.dedup.minhash_texts import shared_shingles  # numpy, which few questions need
 
     how = {"normalize": "none", "tokenizer_model": None, **params}
     found = shared_shingles(here, there, how)

@@ -50,7 +50,7 @@ def texts(column: pa.Array | pa.ChunkedArray) -> Texts:
     data = _NO_BYTES
     if data_buffer is not None and data_buffer.size:
         data = np.frombuffer(data_buffer, np.uint8)
-        data.flags.writeable = False  # numba compiles a kernel anew for arrays that it may write to
+        data.flags.writeable = False  # Arrow's memory is not to be changed
     return Texts(data, offsets, present(array), array)
 
 

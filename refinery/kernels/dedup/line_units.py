@@ -152,7 +152,7 @@ def keys_of(pieces: list[str]) -> np.ndarray:
 
 def _frozen(array: np.ndarray) -> np.ndarray:
     array = array.view()
-    array.flags.writeable = False  # one signature of the kernel for all calls
+    array.flags.writeable = False
     return array
 
 

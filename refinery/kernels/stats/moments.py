@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from refinery.kernels.stats import moment_sums
+
 
 @dataclass(frozen=True)
 class Moments:
@@ -43,8 +45,6 @@ def moments(codes: np.ndarray | None, count: int, values: np.ndarray, valid: np.
     """
     if codes is None:
         return _of_all(values, valid)
-    from refinery.kernels.stats import moment_sums  # a late import: numba is slow to import
-
     n, nans, infinities = (np.zeros(count, np.int64) for _ in range(3))
     total, rest, squares = (np.zeros(count) for _ in range(3))
     low, high = np.full(count, np.inf), np.full(count, -np.inf)

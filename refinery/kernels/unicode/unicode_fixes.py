@@ -290,7 +290,7 @@ def _cut(data, longest, bounds):
 def fix_rows(data: np.ndarray, offsets: np.ndarray, valid: np.ndarray, *rest: Any) -> int:
     """Kernel for `arrow.delta`, given `FixTables`: fix texts as ftfy does; EXACT where a map is not enough."""
     data = data.view()
-    data.flags.writeable = False  # numba compiles again for writable arrays
+    data.flags.writeable = False
     return _fix_all(data, offsets, valid, -1, *rest)
 
 

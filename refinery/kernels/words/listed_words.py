@@ -20,7 +20,7 @@ def share(column: pa.Array, folder: str, lang: str, groups: str, join_char: str,
 
     groups: sizes of the groups that also count as words, separated by commas; empty without augmentation.
     """
-    from refinery.kernels.words import word_ratio  # imports numba, which check() does not need
+    from refinery.kernels.words import word_ratio  # imports numpy and Arrow, which check() does not need
 
     return word_ratio.listed_ratio(column, folder, kind, lang, _sizes(groups), join_char)
 
