@@ -1,8 +1,8 @@
-"""Texts in a user's SQL that are compared with numbers, and are none: the comparison would fail for every sample."""
+"""Literals in a user's SQL that a column of numbers cannot be compared with: texts, and whole numbers that its type has not."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from refinery.common.lazy import exp
 from refinery.compiler.stability import reads_elsewhere
@@ -23,7 +23,10 @@ _NUMBERS = (
 
 
 def require_numbers(expression: exp.Expr, types: Mapping[str, str]) -> None:
-    """Raise ValueError for a column of numbers that is compared with a text that is no number. types: of columns."""
+    """Raise ValueError for a column of numbers that is compared with a text that is no number, or with a whole number that a DOUBLE would round.
+
+    types: of columns.
+    """
     for node in expression.find_all(exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.In, exp.Between):
         sides = list(node.iter_expressions())
         kinds = {name: kind for side in sides for name, kind in _numbers(side, types) if not reads_elsewhere(node)}
@@ -37,6 +40,22 @@ def require_numbers(expression: exp.Expr, types: Mapping[str, str]) -> None:
             raise ValueError(
                 f"{name} is {kind}, and {wrong[0]!r} is no number; compare it with a number, or CAST it AS VARCHAR"
             )
+        _require_exact(kinds, sides)
+
+
+def _require_exact(kinds: Mapping[str, str], sides: Sequence[exp.Expr]) -> None:
+    """Raise ValueError for a DOUBLE beside a whole number that has no DOUBLE: DuckDB would compare with another number."""
+    real = next((name for name, kind in kinds.items() if kind.startswith(("DOUBLE", "FLOAT"))), None)
+    numbers = [number for side in sides for number in side.find_all(exp.Literal) if _is_rounded(number)]
+    if real is not None and numbers:
+        what = f"{real} is {kinds[real]}, in which {numbers[0].name} would be {float(numbers[0].name):.0f}"
+        raise ValueError(
+            f"{what}; declare {real} as DECIMAL under fields, or compare it with a number of up to 15 digits"
+        )
+
+
+def _is_rounded(literal: exp.Literal) -> bool:
+    return not literal.is_string and literal.name.isdigit() and int(float(literal.name)) != int(literal.name)
 
 
 def _numbers(side: exp.Expr, types: Mapping[str, str]) -> Iterator[tuple[str, str]]:

@@ -25,9 +25,26 @@ def test_a_text_that_is_no_number_is_refused(where: str) -> None:
         compiled(where)
 
 
+@pytest.mark.parametrize("where", ["score < 9007199254740993", "score IN (1, 9007199254740993)"])
+def test_a_number_that_a_double_would_round_is_refused(where: str) -> None:
+    with pytest.raises(
+        RecipeError, match="score is DOUBLE, in which 9007199254740993 would be 9007199254740992; declare"
+    ):
+        compiled(where)
+
+
 @pytest.mark.parametrize(
     "where",
-    ["id = '1'", "score > '0.5'", "name = '1a'", "CAST(id AS VARCHAR) = '1a'", "tags[1] = 3", "'1a' = name AND id = 3"],
+    [
+        "score < 9007199254740992",
+        "id < 9007199254740993",
+        "id = '1'",
+        "score > '0.5'",
+        "name = '1a'",
+        "CAST(id AS VARCHAR) = '1a'",
+        "tags[1] = 3",
+        "'1a' = name AND id = 3",
+    ],
 )
 def test_other_comparisons_are_not(where: str) -> None:
     compiled(where)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from refinery.common.lazy import duckdb
@@ -121,6 +121,7 @@ def test_equality_is_that_of_values(values: list[str], sql: str, nested: bool) -
 
 @settings(max_examples=share_of(400, 20), deadline=None)
 @given(LISTS, st.sampled_from([sql for sql in LITERALS if sql != "'x'"]))
+@example(["0.5", "9007199254740992"], "9007199254740993")
 def test_order_is_that_of_numbers(values: list[str], sql: str) -> None:
     rows = answers(values, {"sql_filter": {"where": f"v < {sql}"}})
     for at, row in rows.items():
