@@ -107,6 +107,11 @@ def folder_of_log() -> str:
     return str(_folders[0].absolute()) if _folders else ""
 
 
+def processes_log_to(folder: Path) -> None:
+    """Name the folder that worker processes of this process log to, where no run of its own does."""
+    _folders[:] = [folder]
+
+
 def log_to(folder: str) -> None:
     """Let a worker process log to the folder of the run that it works for from now on; "" to no folder."""
     detach(_of_worker)

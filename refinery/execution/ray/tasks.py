@@ -6,14 +6,19 @@ once per stage.
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import json
+import logging
 import os
+import shutil
 import socket
+import tempfile
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from functools import lru_cache, partial
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -26,6 +31,7 @@ from refinery.execution.ray.reporting import COUNTED, reporting
 from refinery.execution.ray.task_reports import OF_TASKS
 from refinery.io.input_files import FileFacts, check_files
 from refinery.io.model import Shard
+from refinery.monitoring.log import processes_log_to
 from refinery.operators.processes import import_anew
 from refinery.storage.open import open_store
 from refinery.storage.store import Store
@@ -101,9 +107,33 @@ def _apart(around: Around, program: str, limits: Limits, shard: Shard, task: Tas
         _code = limits[0]
     _, memory, spill = limits
     spool = partial(_spool, open_store(task.store))
+    log = _log_of_children()
+    processes_log_to(log.parent)
     with closing(ProcessRunner(_program(program), 1, memory, spill, ProcessSettings(1, timeout), spool)) as runner:
         [result] = runner.run([shard], lambda _: task)
+    COUNTED.passed(result.rows, result.bytes)
+    _pass_on(log)
     return to_json(result)
+
+
+@lru_cache(maxsize=1)
+def _log_of_children() -> Path:
+    """The file that the child processes of this process log to, which goes with it."""
+    folder = tempfile.mkdtemp(prefix="refinery-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder) / "run.jsonl"
+
+
+def _pass_on(log: Path) -> None:
+    """Log what child processes have logged, as this process's own, and empty their file."""
+    with suppress(OSError):  # the log only
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+        os.truncate(log, 0)
+        for line in lines:
+            with suppress(ValueError, KeyError):
+                record = json.loads(line)
+                level = logging.getLevelName(record["level"].upper())
+                logging.getLogger(record["logger"]).log(level, "%s", record["message"])
 
 
 @lru_cache(maxsize=1)
