@@ -27,8 +27,11 @@ class BuiltKernels(BuildHookInterface):  # type: ignore[type-arg]
             return
         kinds = [word for kind in os.environ.get("REFINERY_BUILD_KINDS", "").split() for word in ("--kind", kind)]
         command = [sys.executable, "-m", "refinery.kernels.build", *_packages(), *kinds]
+        built = Path(self.root) / BUILT
+        for library in built.glob("kernels-*.*"):  # of a kind that is not asked for, perhaps of other sources
+            library.unlink()
         subprocess.run(command, cwd=self.root, check=True)
-        for library in sorted((Path(self.root) / BUILT).glob("kernels-*.*")):
+        for library in sorted(built.glob("kernels-*.*")):
             build_data["force_include"][str(library)] = f"{BUILT}/{library.name}"
         build_data["pure_python"] = False
         platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from refinery.common.lazy import exp
@@ -46,7 +47,8 @@ def require_numbers(expression: exp.Expr, types: Mapping[str, str]) -> None:
 def _require_exact(kinds: Mapping[str, str], sides: Sequence[exp.Expr]) -> None:
     """Raise ValueError for a DOUBLE beside a whole number that has no DOUBLE: DuckDB would compare with another number."""
     real = next((name for name, kind in kinds.items() if kind.startswith(("DOUBLE", "FLOAT"))), None)
-    numbers = [number for side in sides for number in side.find_all(exp.Literal) if _is_rounded(number)]
+    plain = [side.this if isinstance(side, exp.Neg) else side for side in sides]
+    numbers = [number for number in plain if isinstance(number, exp.Literal) and _is_rounded(number)]
     if real is not None and numbers:
         what = f"{real} is {kinds[real]}, in which {numbers[0].name} would be {float(numbers[0].name):.0f}"
         raise ValueError(
@@ -55,7 +57,10 @@ def _require_exact(kinds: Mapping[str, str], sides: Sequence[exp.Expr]) -> None:
 
 
 def _is_rounded(literal: exp.Literal) -> bool:
-    return not literal.is_string and literal.name.isdigit() and int(float(literal.name)) != int(literal.name)
+    if literal.is_string or not literal.name.isdigit():
+        return False
+    rounded = float(literal.name)
+    return math.isfinite(rounded) and int(rounded) != int(literal.name)  # DuckDB refuses numbers that long itself
 
 
 def _numbers(side: exp.Expr, types: Mapping[str, str]) -> Iterator[tuple[str, str]]:

@@ -19,6 +19,7 @@ from pyarrow import types
 from refinery.common.lazy import pc
 from refinery.common.version import PACKAGE
 from refinery.errors import OperatorError
+from refinery.kernels.core.library import MissingKernel
 from refinery.operators import Function, shipped
 from refinery.workers.function_result_types import acceptable, declared_type, same
 
@@ -58,7 +59,10 @@ def checked(function: Function, run: Callable[..., Any], contract: Contract) -> 
         contract.refuse(OperatorError(f"{named(function)} {what}"))
 
     def call(*arguments: Any) -> pa.Array:
-        answer = run(*arguments)
+        try:
+            answer = run(*arguments)
+        except MissingKernel as error:  # the installation's fault, not the row's
+            contract.refuse(error)
         if trusted and isinstance(answer, pa.Array) and len(answer) == len(arguments[0]) and same(answer.type, wanted):
             return answer
         array = _array(answer, wanted, function, refuse)

@@ -109,10 +109,12 @@ def _apart(around: Around, program: str, limits: Limits, shard: Shard, task: Tas
     spool = partial(_spool, open_store(task.store))
     log = _log_of_children()
     processes_log_to(log.parent)
-    with closing(ProcessRunner(_program(program), 1, memory, spill, ProcessSettings(1, timeout), spool)) as runner:
-        [result] = runner.run([shard], lambda _: task)
+    try:
+        with closing(ProcessRunner(_program(program), 1, memory, spill, ProcessSettings(1, timeout), spool)) as runner:
+            [result] = runner.run([shard], lambda _: task)
+    finally:
+        _pass_on(log)
     COUNTED.passed(result.rows, result.bytes)
-    _pass_on(log)
     return to_json(result)
 
 
@@ -130,9 +132,9 @@ def _pass_on(log: Path) -> None:
         lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
         os.truncate(log, 0)
         for line in lines:
-            with suppress(ValueError, KeyError):
+            with suppress(ValueError, KeyError, TypeError):  # half a line
                 record = json.loads(line)
-                level = logging.getLevelName(record["level"].upper())
+                level = logging.getLevelNamesMapping().get(record["level"], logging.INFO)
                 logging.getLogger(record["logger"]).log(level, "%s", record["message"])
 
 

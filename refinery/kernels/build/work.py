@@ -12,7 +12,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from refinery.kernels.build.compile import object_files
+from refinery.kernels.build.compile import Refused, object_files
 from refinery.kernels.build.link import link
 from refinery.kernels.build.modules import digest_of, entries, groups, modules
 from refinery.kernels.core.library import path_of, sources_digest
@@ -37,7 +37,11 @@ def build(kinds: Sequence[str], names: Sequence[str], folder: Path) -> None:
 
 def _objects(folder: Path, kind: str, module: str) -> Path:
     """Folder of the object files of a module."""
-    return folder / "objects" / kind / f"{module}-{digest_of(module, kind)}"
+    return folder / "objects" / kind / _name(module, kind)
+
+
+def _name(module: str, kind: str) -> str:
+    return f"{module}-{digest_of(module, kind)}"
 
 
 def _compile_all(missing: dict[str, dict[str, Path]]) -> None:
@@ -63,7 +67,9 @@ def _compile(places: dict[str, dict[str, Path]]) -> None:
     """Compile the kernels of modules for some kinds. Each folder is complete or not there. Raises Refused."""
     for module, folders in places.items():
         code = {entry.name: object_files(entry, list(folders)) for entry in entries(module)}
-        for number, place in enumerate(folders.values()):
+        for number, (kind, place) in enumerate(folders.items()):
+            if place.name != _name(module, kind):
+                raise Refused(f"{module}: its sources were changed while it was built. Build again")
             _write({name: objects[number] for name, objects in code.items()}, place, module)
 
 

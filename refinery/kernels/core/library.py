@@ -32,6 +32,10 @@ _V4 = [*_V3, *"avx512bw avx512cd avx512dq avx512f avx512vl".split()]
 FLAGS = {"x86-64-v4": _V4, "x86-64-v3": _V3, "x86-64-v2": _V2}
 
 
+class MissingKernel(OperatorError):
+    """A kernel that the library lacks, which was built of some packages or modules alone."""
+
+
 def setting() -> str:
     """The variable REFINERY_KERNELS: `python`, a kind of processor, or empty for the best kind that is built."""
     return os.environ.get("REFINERY_KERNELS", "")
@@ -79,13 +83,13 @@ def require_kernels() -> None:
 
 
 def function(name: str, signature: Signature) -> Callable[..., Any]:
-    """The kernel of a name, as `Kernel.name`. Raises OperatorError if it is not built."""
+    """The kernel of a name, as `Kernel.name`. Raises MissingKernel if the library lacks it."""
     symbol = symbol_of(name)
     place, library = _loaded()
     try:
         return signature.caller(library[symbol])
     except AttributeError as error:
-        raise OperatorError(f"{place} has no kernel {name}. Build all of them: {BUILD_COMMAND}") from error
+        raise MissingKernel(f"{place} has no kernel {name}. Build all of them: {BUILD_COMMAND}") from error
 
 
 def symbol_of(name: str) -> str:

@@ -17,9 +17,11 @@ from refinery.errors import OperatorError
 from refinery.kernels.core import library
 from refinery.kernels.core.jit import Entry
 from refinery.kernels.core.signatures import parse
+from refinery.kernels.text.comments import remove_rows
 from refinery.kernels.text.lines import line_ends
 from refinery.kernels.words import lexicon
 from tests.conftest import ROOT
+from tests.runs import settings, texts, write_lines
 
 _RUN = """
 import sys
@@ -90,6 +92,20 @@ def test_a_kernel_that_the_library_lacks() -> None:
     unbuilt.__module__ = "refinery.kernels.text.lines"
     with pytest.raises(OperatorError, match="has no kernel text.lines.unbuilt. Build all of them"):
         Entry(unbuilt, "int64 -> int64")(1)
+
+
+def test_a_missing_kernel_ends_the_run_and_costs_no_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after `make demo`, which builds some modules alone."""
+
+    def lacks(name: str, signature: object) -> None:
+        raise library.MissingKernel(f"no kernel {name}")
+
+    write_lines(tmp_path / "in.jsonl", texts(["a % b", "c"]))
+    monkeypatch.setattr(library, "function", lacks)
+    monkeypatch.setattr(remove_rows, "_call", None)
+    with pytest.raises(OperatorError, match="no kernel"):
+        refinery.run(settings(tmp_path, ["remove_comments_mapper"]))
+    assert not list(tmp_path.rglob("kept*.jsonl"))
 
 
 def test_an_unknown_kind_of_processor_is_refused() -> None:
