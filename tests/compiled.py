@@ -10,9 +10,11 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 
+from refinery.compiler.ledger import case_of_step, ledger_columns
 from refinery.compiler.model import Schema
 from refinery.compiler.program import Program, build
 from refinery.execution.open import open_recipe
@@ -43,29 +45,38 @@ def _worker(program: Program) -> Worker:
 
 
 @lru_cache(maxsize=8)
-def _program(given: str, share: bool, folder: str) -> Program:
-    """The compiled steps. given: steps and columns as JSON. folder: the current one, which paths are relative to."""
+def _program(given: str, share: bool, folder: str, operators: tuple[str, ...] = ()) -> tuple[Program, str]:
+    """The compiled steps, and SQL for the reason of a removal.
+
+    given: steps and columns as JSON. folder: the current one, which paths are relative to. operators: folders of a user's.
+    """
     steps, columns = json.loads(given)
-    recipe, library = open_recipe({"process": steps}, need_inputs=False)
-    program, _ = build(recipe.steps, library, Schema(True, columns), ("text",), share)
-    return replace(program, folders=(folder,))
+    recipe, library = open_recipe({"process": steps, "operators": list(operators)}, need_inputs=False)
+    program, chain = build(recipe.steps, library, Schema(True, columns), ("text",), share)
+    reason = case_of_step(ledger_columns(chain, recipe.steps)["reason"], "VARCHAR")
+    return replace(program, folders=(folder,)), reason
 
 
 def program_of(steps: list[Any]) -> Program:
     """The compiled steps, for samples of a text."""
-    return _program(json.dumps([steps, {}]), True, os.getcwd())
+    return _program(json.dumps([steps, {}]), True, os.getcwd())[0]
 
 
 def run_samples(
-    samples: Sequence[dict[str, Any]], steps: list[Any], share: bool = True, columns: dict[str, str] | None = None
+    samples: Sequence[dict[str, Any]],
+    steps: list[Any],
+    share: bool = True,
+    columns: dict[str, str] | None = None,
+    operators: Sequence[str] = (),
 ) -> list[dict[str, Any]]:
-    """One dict per sample: text (at the end, or when it was removed), kept, stats, dropped (step), error."""
-    program = _program(json.dumps([steps, columns or {}]), share, os.getcwd())
+    """One dict per sample: text (at the end, or when it was removed), kept, stats, dropped (step), reason, error."""
+    program, reason = _program(json.dumps([steps, columns or {}]), share, os.getcwd(), tuple(operators))
     lines = [json.dumps(sample, ensure_ascii=False) for sample in samples]
     numbers = np.arange(len(lines))
     batch = Batch(True, pa.table({"_line": pa.array(lines, pa.string())}), numbers, numbers + 1)
     done, failed = _worker(program).attempt(batch)
     found = {row["_i"]: row for row in done.to_pylist()}
+    reasons = dict(duckdb.sql(f"SELECT _i, {reason} FROM done WHERE _dropped IS NOT NULL").fetchall())
     errors = {failure.at: failure.error for failure in failed}
     rows = []
     for i, sample in enumerate(samples):
@@ -76,6 +87,7 @@ def run_samples(
                 "text": sample["text"] if new is None else new,
                 "kept": bool(row) and row["_dropped"] is None,
                 "dropped": row.get("_dropped"),
+                "reason": reasons.get(i),
                 "written": {keys[0]: row.get(program.outs[keys]) for keys in program.written},
                 "stats": {stat.column: row.get(stat.column) for stat in program.stats},
                 "error": errors.get(i, row.get("_bad")),

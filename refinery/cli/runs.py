@@ -25,8 +25,8 @@ from refinery.results.stdout import pour
 _NAMED = 3
 
 EXAMPLES = """
-SELECT t._row, t.operator, t.kind, t.original_text, t.processed_text, l.reason
-FROM trace t LEFT JOIN ledger l USING (_row)
+SELECT t._row, t.operator, t.original_text, t.processed_text, l.reason
+FROM trace t LEFT JOIN ledger l ON l._row = t._row AND l.step = t.step
 QUALIFY row_number() OVER (PARTITION BY t.step ORDER BY t._row) <= 2
 ORDER BY t.step, t._row
 """

@@ -25,7 +25,7 @@ from refinery.compiler.model import ALONE, Chain, CompileContext, OrderTerm, Sch
 from refinery.compiler.stat_groups import GroupReads, define_keys
 from refinery.compiler.template_faults import blaming, parsed, rendered, select_of
 from refinery.compiler.templates import asks_for, ident, lit
-from refinery.compiler.terms import predicate_of
+from refinery.compiler.terms import CONDITION, TEXTS, is_verdict, predicate_of, verdicts_of
 from refinery.compiler.user_names import (
     json_of_numbers,
     own_expression,
@@ -186,10 +186,15 @@ class _Compiler:
         with blaming(operator.path, operator.sql):
             if operator.kind == "mapper":
                 self._mapper(step, keys, select, note)
-            elif operator.kind == "stats" or self.around.measure:
+                if verdicts_of(select) and not self.around.measure:
+                    self._filter(step, operator, select, note)
+                return
+            if operator.kind == "stats" or self.around.measure:
                 self._measure(step, operator, select, note)
             else:
                 self._filter(step, operator, select, note)
+            if TEXTS & {*select}:
+                self._mapper(step, keys, select, note)
 
     def _take_out(self, step: Any, operator: Operator) -> None:
         """Remove from the text the units that the deduplicator of the stage before has found."""
@@ -256,7 +261,7 @@ class _Compiler:
             name, expression = projection.alias_or_name, projection.unalias()
             require_one_sample(expression)
             # A condition names the statistics selected beside it; their columns are inserted once they are defined.
-            mine = own | inner if name == "keep" else inner
+            mine = own | inner if is_verdict(name) else inner
             expression = resolve(expression, partial(self._own_or_other, mine, keys), self._known())
             expression = self.fields.by_value(expression)
             if name.startswith("_"):
@@ -329,26 +334,37 @@ class _Compiler:
         columns = self._measure(step, operator, select, note)
         bounded = {name: ends for name, ends in operator.bounds.items() if name in columns}
         conditions = [in_range(ident(columns[name]), kept_range(step.params, *ends)) for name, ends in bounded.items()]
-        if "keep" in select:
-            conditions.append(self._predicate(step, operator, select["keep"], columns))
+        verdicts = verdicts_of(select)
+        if verdicts:
+            conditions.append(self._predicate(step, operator, verdicts, columns))
             self.chain.conditions.add(step.index)
-        if not conditions:
-            raise ValueError("a filter must select `AS keep`, or its header must name bounds")
-        kept = kept_if(self.alive, conditions, guarded="keep" in select)
+        if not conditions and not self._is_off(operator):
+            raise ValueError("a filter must select `AS keep` or `AS keep_REASON`, or its header must name bounds")
+        kept = kept_if(self.alive, conditions or ["TRUE"], guarded=bool(verdicts))
         if self.around.probe:
             name = self._define(step, self.names.fixed("pass", step.index), kept, "what it would keep", "pass")
             self.chain.passes[step.index] = name
             kept = f"{self.alive} AND {name} IS NOT NULL"
         self._end_filter(step, kept)
 
-    def _predicate(self, step: Any, operator: Operator, keep: exp.Expr, columns: Mapping[str, str]) -> str:
+    @staticmethod
+    def _is_off(operator: Operator) -> bool:
+        """Return whether the conditions of a filter can all be off: with these parameters its body selects none."""
+        return CONDITION.search(operator.sql) is not None
+
+    def _predicate(
+        self, step: Any, operator: Operator, verdicts: Mapping[str, exp.Expr], columns: Mapping[str, str]
+    ) -> str:
         """The condition of a predicate; the term that a sample breaks is a column, unless stored statistics have it."""
-        tree = resolve(keep, lambda name: column(columns.get(name, name)), ()).unnest()
+        trees = {
+            reason: resolve(keep, lambda name: column(columns.get(name, name)), ()).unnest()
+            for reason, keep in verdicts.items()
+        }
         stored = {"_row", *(stat.column for stat in (*self.around.stats, *self.chain.stats))}
         names, own = self.shown | {name: stat for stat, name in columns.items()}, operator.sql_of(step.params)
-        predicate = self.chain.predicates[step.index] = predicate_of(tree, own, names, stored, self.chain.functions)
+        predicate = self.chain.predicates[step.index] = predicate_of(trees, own, names, stored, self.chain.functions)
         if self.around.probe or not predicate.has_column:
-            return tree.sql("duckdb")
+            return exp.and_(*trees.values()).sql("duckdb")
         name, sql = self.names.fixed("term", step.index), f"CASE WHEN {self.alive} THEN {predicate.failed()} END"
         self.chain.terms[step.index] = self._define(step, name, sql, "the term that is not true", "inner")
         return f"{name} IS NULL"
@@ -358,7 +374,7 @@ class _Compiler:
         columns: dict[str, str] = {}
         stats = operator.stats_of(step.params)
         for name, expression in select.items():
-            if name == "keep" and operator.kind == "filter":
+            if operator.kind != "stats" and (is_verdict(name) or name in TEXTS):
                 continue
             if name not in stats:
                 raise ValueError(f"selects {name!r}, which its header's stats do not name")

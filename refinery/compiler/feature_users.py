@@ -22,6 +22,6 @@ def feature_users(steps: Sequence[Any], library: Library, field_of: Callable[[An
         operator, keys = library.operators[step.name], field_of(step)
         called = (argument.text for argument in arguments(operator.sql, "feature") if not argument.is_variable)
         users.update((keys, version.get(keys, 0), name) for name in called)
-        if operator.kind == "mapper" and not operator.writes[0]:
+        if operator.changes_text:
             version[keys] = step.index
     return users

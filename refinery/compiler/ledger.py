@@ -32,14 +32,17 @@ Cells = dict[str, str]
 def ledger_columns(chain: Chain, steps: Sequence[Any]) -> dict[str, dict[int, str]]:
     """SQL for each ledger column and each step that may remove rows, over the statistics of one row."""
     removing = [step for step in steps if step.index in chain.alive]
-    emptying = {change.step for change in chain.changes}  # a mapper removes a sample whose text it leaves empty
+    # A deduplicator of units removes a sample whose text it leaves empty.
+    emptying = {change.step for change in chain.changes} - set(chain.predicates)
     cases: dict[str, dict[int, str]] = {name: {} for name in LEDGER_COLUMNS}
     for step in removing:
         cases["operator"][step.index] = lit(step.name)
         cases["where"][step.index] = lit(step.where)
         if step.title is not None:
             cases["title"][step.index] = lit(step.title)
-        plain = "nothing is left of the text" if step.index in emptying else _plain_reason(step)
+        plain = _only_reason(chain, step) or (
+            "nothing is left of the text" if step.index in emptying else _plain_reason(step)
+        )
         reasons = [*_of_predicate(chain, step, of_own=True), *_of_bounds(chain, step)]
         reasons += _of_predicate(chain, step, of_own=False)
         for name in ("reason", "statistic", "value", "bound"):
@@ -100,6 +103,12 @@ def case_of_step(found: Mapping[int, str], kind: str) -> str:
 
 def _number(stat: Stat) -> str:
     return f"TRY_CAST({ident(stat.column)} AS DOUBLE)"
+
+
+def _only_reason(chain: Chain, step: Any) -> str:
+    """The name of a step's only condition; empty if it has several, or none with a name."""
+    predicate = chain.predicates.get(step.index)
+    return predicate.terms[0].reason if predicate is not None and len(predicate.terms) == 1 else ""
 
 
 def _plain_reason(step: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os.path
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,8 +15,24 @@ from refinery.compiler.templates import lit
 from refinery.recipe.sql import parse, quoted_columns, split_at_and
 from refinery.recipe.sql_files import file_names
 
+# Columns with which an operator's body gives a text.
+TEXTS = frozenset(("delta", "text"))
+
+# A column of an operator's body with one condition for keeping a sample, named after the reason for removing it otherwise.
+CONDITION = re.compile(r"\bAS\s+\"?keep_", re.IGNORECASE)
+
 # Numbers of one term's codes: 0 for a term that is not true, and one for each of its columns that may be NULL.
 _CODES = 32
+
+
+def is_verdict(name: str) -> bool:
+    """Return whether a column of an operator's body holds a condition for keeping a sample."""
+    return name == "keep" or name.startswith("keep_")
+
+
+def verdicts_of(select: Mapping[str, exp.Expr]) -> dict[str, exp.Expr]:
+    """Conditions that a body selects, in order, by the reason for removing a sample; the reason of `keep` is empty."""
+    return {name.removeprefix("keep").removeprefix("_"): sql for name, sql in select.items() if is_verdict(name)}
 
 
 @dataclass(frozen=True)
@@ -23,11 +40,13 @@ class Term:
     """One term of a predicate, as SQL over the chain's columns.
 
     shown: as the user wrote it. columns: the chain's columns in it that may be NULL, with the user's names of them.
+    reason: for removing a sample for which it is not true, as the operator names it; empty if it has no name.
     """
 
     sql: str
     shown: str
     columns: Mapping[str, str]
+    reason: str = ""
 
     @cached_property
     def tree(self) -> exp.Expr:
@@ -82,7 +101,7 @@ def _code(term: Term, code: int) -> str:
 
 
 def predicate_of(
-    keep: exp.Expr,
+    verdicts: Mapping[str, exp.Expr],
     own: Mapping[str, str],
     names: Mapping[str, str],
     stored: Collection[str],
@@ -90,21 +109,25 @@ def predicate_of(
 ) -> Predicate:
     """The terms of a predicate over the chain's columns.
 
-    own: the user's SQL by parameter; the words for a term come from the one that has as many terms. names: the user's names
+    verdicts: the conditions by reason, of which all must be true; one without a reason is taken apart at AND. own: the user's SQL by parameter; the words for a term come from the one that has as many terms. names: the user's names
     of columns that may be NULL. stored: columns that the facts of a run have. functions: that only workers have.
     """
-    trees = _terms(keep)
-    parameter, words = _own_words(own, len(trees))
-    terms = tuple(
+    plain = _terms(verdicts[""]) if "" in verdicts else []
+    parameter, words = _own_words(own, len(plain))
+    terms = [
         Term(
             tree.sql("duckdb"),
             shown or _shown(_named(tree, parameter)),
             dict(list(_columns(tree, names).items())[: _CODES - 1]),
         )
-        for tree, shown in zip(trees, words or [""] * len(trees), strict=True)
+        for tree, shown in zip(plain, words or [""] * len(plain), strict=True)
+    ]
+    reasons = {reason: tree for reason, tree in verdicts.items() if reason}
+    terms += [Term(tree.sql("duckdb"), _shown(tree), {}, reason) for reason, tree in reasons.items()]
+    lower, trees = {name.lower() for name in functions}, [*plain, *reasons.values()]
+    return Predicate(
+        tuple(terms), parameter, all(_is_stored(tree, stored) and not called(tree) & lower for tree in trees)
     )
-    lower = {name.lower() for name in functions}
-    return Predicate(terms, parameter, all(_is_stored(tree, stored) and not called(tree) & lower for tree in trees))
 
 
 def _terms(expression: exp.Expr) -> list[exp.Expr]:
@@ -202,6 +225,8 @@ def _is_constant(node: exp.Expr) -> bool:
 
 def reason(parameter: str, term: Term, null: str, stats: Collection[str]) -> str:
     """SQL for the reason of a sample that a term has removed. stats: columns of statistics. null: name of a column."""
+    if term.reason:
+        return lit(term.reason)
     if null:
         return lit(f"{null} is NULL: {term.shown}")
     column, kind, constants = compared(term, parameter)

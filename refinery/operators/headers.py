@@ -27,7 +27,9 @@ from refinery.operators.model import (
     matcher_of,
 )
 
-_TAKEN = "columns that begin with _ are private to the operator, and `keep` is a filter's condition"
+_TAKEN = (
+    "columns that begin with _ are private to the operator, and `keep` and names that begin with keep_ are conditions"
+)
 
 
 _FIELDS = {
@@ -103,7 +105,8 @@ def _check_mappings(path: Path, header: dict[str, Any]) -> None:
 
 def _check_stats(path: Path, kind: str, header: dict[str, Any], params: Mapping[str, Any]) -> None:
     for stat in header.get("stats") or {}:
-        if not stat or stat.startswith("_") or (kind == "filter" and stat.lower() == "keep"):
+        taken = stat.lower() == "keep" or stat.lower().startswith("keep_")
+        if not stat or stat.startswith("_") or (kind != "stats" and taken):
             raise OperatorError(f"{path}: a statistic cannot be named {stat!r}: {_TAKEN}")
         for place in PLACE.finditer(stat):
             if place["name"] not in params:

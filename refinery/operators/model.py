@@ -16,6 +16,9 @@ from refinery.operators.user_matchers import matcher_in
 # A parameter in the name of a statistic.
 PLACE = re.compile(r"\{(?P<name>\w+)(?P<first>\[0\])?\}")
 
+# A filter's column with a new text.
+_GIVES_TEXT = re.compile(r"\bAS\s+(delta|text)\b", re.IGNORECASE)
+
 KINDS = {"mappers": "mapper", "filters": "filter", "statistics": "stats", "deduplicators": "deduplicator"}
 PARAM_TYPES = {
     "int", "float", "bool", "str", "regex", "sql", "list[str]", "list[int]", "str_or_list", "folder", "file", "path", "any",
@@ -125,6 +128,13 @@ class Operator:
     alias_of: str = ""  # the operator whose file declares this name
     resources: dict[str, Any] = field(default_factory=dict)  # GPUs, memory and such, and whether it loads a model
     writes: tuple[str, str] = ("", "")  # parameter with the name of the field that a mapper writes, and its type
+
+    @property
+    def changes_text(self) -> bool:
+        """True if its steps make a new version of the text."""
+        if self.kind == "mapper":
+            return not self.writes[0]
+        return self.kind == "filter" and _GIVES_TEXT.search(self.sql) is not None
 
     @property
     def matcher(self) -> Matcher:

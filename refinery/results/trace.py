@@ -72,7 +72,14 @@ def conditions(stages: Sequence[CompiledStage], names: Sequence[str]) -> dict[in
     """The condition, over `facts`, of the rows that each traced step changed or removed. names: as in `choose`."""
     changed = {change.step: change.changed for planned in stages for change in planned.program.changes}
     traced = [step for step, _ in listed(stages) if not names or step.name in names]
-    return {step.index: changed.get(step.index) or f"_dropped = {step.index}" for step in traced}
+    removing = {step for planned in stages for step in planned.chain.predicates}
+    return {step.index: _touched(step.index, changed.get(step.index), step.index in removing) for step in traced}
+
+
+def _touched(step: int, changed: str | None, may_remove: bool) -> str:
+    """The condition of rows that a step changed or removed. changed: its flag, if it makes a new text."""
+    removed = f"_dropped = {step}"
+    return f"({changed} OR {removed})" if changed and may_remove else changed or removed
 
 
 def record(
@@ -160,7 +167,7 @@ def _trace(program: Program, row: ReplayedRow, step: StepInfo, first: int, keys:
     change = next((change for change in program.changes if change.step == step.index), None)
     sample = sample_at(program, row, step.index)
     original = row.values[versions_before(program, step.index)[step.field]]
-    if change:
+    if change and row.values[change.changed]:
         processed = row.values[change.after]
         content = {key: field(sample, key) for key in keys}
         content |= {"original_text": original, "processed_text": processed}

@@ -83,6 +83,8 @@ def test_example(operator: Operator, example: dict[str, Any], share: bool, tmp_p
         assert {name: json.loads(value) for name, value in row["written"].items()} == example["written"]
     if "keep" in example:
         assert row["kept"] is example["keep"]
+    if "reason" in example:
+        assert row["reason"] == example["reason"]
     for name, value in example.get("stats", {}).items():
         is_number = isinstance(value, (int, float))
         assert row["stats"][name] == (pytest.approx(value, rel=1e-9, abs=0) if is_number else value)

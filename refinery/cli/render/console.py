@@ -224,8 +224,8 @@ def examples(rows: Sequence[tuple[Any, ...]], limit: int = 200) -> Any:
     table.add_column("row", justify="right")
     table.add_column("operator", no_wrap=True)
     table.add_column("what happened", overflow="fold")
-    for row, operator, kind, original, processed, reason in rows:
-        if kind == "mapper":
+    for row, operator, original, processed, reason in rows:
+        if reason is None and processed is not None:
             before, after = around_difference(original, processed, limit // 2)
             text = f"[red]- {escape(before)}[/red]\n[green]+ {escape(after)}[/green]"
         else:

@@ -283,12 +283,14 @@ def _example(example: dict[str, Any]) -> str:
         return _example_of_set(example)
     given = _short(example["text"])
     params = _given({**example.get("fields", {}), **example.get("params", {})})
-    if "out" in example:
+    if "out" in example and "keep" not in example:
         return f"{given}{params} -> {_short(example['out'])}"
     if "written" in example:
         return f"{given}{params} -> {', '.join(f'{name} {_json(value)}' for name, value in example['written'].items())}"
     stats = [f"{name} {value}" for name, value in example.get("stats", {}).items()]
     fate = [] if "keep" not in example else ["kept" if example["keep"] else "removed"]
+    fate += [example["reason"]] if "reason" in example else []
+    fate += [f"as {_short(example['out'])}"] if "out" in example else []
     other = ["refused"] if example.get("error") else ["quarantined"] if "quarantined" in example else []
     return f"{given}{params} -> {', '.join(stats + fate + other)}"
 

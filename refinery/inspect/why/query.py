@@ -193,13 +193,14 @@ class RowHistories:
         place, why = self._place(step), _why(end)
         stats = {s.column: values[s.column] for s in program.stats if s.step == step}
         change = next((change for change in program.changes if change.step == step), None)
-        if change is None:
+        if change is None or (end and not values[change.changed]):
             return Event(*place, "removed" if end else "kept", stats=stats, **why)
         before = values[versions_before(program, step)[change.field]]
         units = self._units(row, step, seen, before)
         if not values[change.changed]:
-            return Event(*place, "unchanged", units=units)
-        return Event(*place, "removed" if end else "changed", before, values[change.after], units=units, **why)
+            return Event(*place, "unchanged", units=units, stats=stats or None)
+        fate = "removed" if end else "changed"
+        return Event(*place, fate, before, values[change.after], units=units, stats=stats or None, **why)
 
     def _units(self, row: int, step: int, seen: RowInStage, text: str | None) -> tuple[RemovedUnit, ...] | None:
         """Units that a deduplicator took out of the text; None for other steps."""
