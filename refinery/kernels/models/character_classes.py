@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from refinery.kernels.core import code_point_ranges
 from refinery.kernels.core.charclass import CODE_POINTS, kept
 
 LETTER, NUMBER, SPACE = 1, 2, 4  # \p{L}, \p{N}, \s
@@ -46,14 +47,7 @@ def _build() -> np.ndarray:
 
 def listed() -> dict[str, list[tuple[int, int]]]:
     """Ranges of code points by the names of their classes."""
-    text = Path(__file__).with_name("character_classes.txt").read_text(encoding="ascii")
-    found = {}
-    for line in text.replace("\n  ", " ").splitlines():
-        if not line.startswith("#"):
-            name, _, ranges = line.partition(":")
-            ends = [part.split("-") for part in ranges.split()]
-            found[name] = [(int(parts[0], 16), int(parts[-1], 16)) for parts in ends]
-    return found
+    return code_point_ranges.listed(Path(__file__).with_name("character_classes.txt"))
 
 
 def _composing() -> set[int]:

@@ -1,1 +1,1 @@
-"""Kernels that repair texts as ftfy does."""
+"""Kernels of Unicode: repairs as ftfy does them, word segments."""
