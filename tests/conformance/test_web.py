@@ -1,0 +1,50 @@
+"""Operators of the web's corpora give the recorded verdicts, texts, reasons and values of DCLM, datamap-rs, NeMo, dolma and datatrove.
+
+Each module `web_*.py` beside this one translates operators of a peer: `STEPS` has a function by peer and operator that makes
+the steps for recorded parameters; `KNOWN` has ids of documents that differ, with the reason; `LEFT` has recorded operators
+without a translation, with the reason.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conformance.web_cases import Translation, cases, differences, recorded_operators
+from tests.recorded_results import VARIABLE
+
+pytestmark = [
+    pytest.mark.recorded,
+    pytest.mark.skipif(VARIABLE not in os.environ, reason="needs the larger set of recorded results"),
+]
+
+MODULES = [
+    importlib.import_module(f"tests.conformance.{path.stem}")
+    for path in sorted(Path(__file__).parent.glob("web_*.py"))
+    if path.stem != "web_cases"
+]
+STEPS: dict[tuple[str, str], Translation] = {key: value for module in MODULES for key, value in module.STEPS.items()}
+KNOWN: dict[tuple[str, str], dict[Any, str]] = {
+    key: value for module in MODULES for key, value in getattr(module, "KNOWN", {}).items()
+}
+LEFT: dict[tuple[str, str], str] = {
+    key: value for module in MODULES for key, value in getattr(module, "LEFT", {}).items()
+}
+
+
+@pytest.mark.parametrize(("peer", "op"), sorted(STEPS))
+def test_results_are_the_recorded_ones(peer: str, op: str) -> None:
+    recorded = cases(peer, op)
+    assert recorded, f"no recorded results of {peer} {op}"
+    for case in recorded:
+        found = differences(case, STEPS[peer, op](case["params"]), KNOWN.get((peer, op), {}))
+        assert not found, f"{case['params']}: {len(found)} of {len(case['results'])} differ\n" + "\n".join(found[:8])
+
+
+def test_every_recorded_operator_is_translated_or_named() -> None:
+    assert {*recorded_operators()} == {*STEPS} | {*LEFT}
+    assert not {*STEPS} & {*LEFT}
