@@ -108,7 +108,8 @@ def _differences(
 
 def _other_values(result: Mapping[str, Any], stats: Mapping[str, Any], steps: Steps) -> list[str]:
     found = []
-    wanted = {steps.value: result[name] for name in ("value", "score") if steps.value and name in result}
+    recorded = [result[name] for name in ("value", "score") if steps.value and name in result]
+    wanted = {steps.value: recorded[0]} if recorded else {}
     for type_, value in result.get("document", {}).items() if steps.document is not None else ():
         wanted[steps.document.get(type_, type_)] = value
     for name, value in wanted.items():
