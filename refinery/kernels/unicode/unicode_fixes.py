@@ -287,11 +287,14 @@ def _cut(data, longest, bounds):
     return count, markup if markup >= 0 else len(data)
 
 
-def fix_rows(data: np.ndarray, offsets: np.ndarray, valid: np.ndarray, *rest: Any) -> int:
-    """Kernel for `arrow.delta`, given `FixTables`: fix texts as ftfy does; EXACT where a map is not enough."""
+def fix_rows(data: np.ndarray, offsets: np.ndarray, valid: np.ndarray, *rest: Any, markup: int = -1) -> int:
+    """Kernel for `arrow.delta`, given `FixTables`: fix texts as ftfy does; EXACT where a map is not enough.
+
+    `markup`: the place in `data` from which entities stay; -1: in each text from the line of the first `<`.
+    """
     data = data.view()
     data.flags.writeable = False
-    return _fix_all(data, offsets, valid, -1, *rest)
+    return _fix_all(data, offsets, valid, markup, *rest)
 
 
 def once(text: str, mode: int, tables: FixTables) -> str | None:
@@ -308,14 +311,16 @@ def once(text: str, mode: int, tables: FixTables) -> str | None:
     return out[:used].tobytes().decode() if used >= 0 else None
 
 
-def by_segments(text: str, tables: FixTables, exact: Callable[[str, bool], str]) -> str:
+def by_segments(text: str, tables: FixTables, exact: Callable[[str, bool], str], place: int = -1) -> str:
     """Fix `text` with kernels where they suffice, and the remaining segments by `exact(segment, entities)`.
 
-    `entities`: True if `exact` must replace entities in the segment.
+    `entities`: True if `exact` must replace entities in the segment. `place`: of the byte from which they stay; -1: the
+    line of the first `<`.
     """
     data = np.frombuffer(text.encode(), np.uint8)
     bounds = np.zeros(np.count_nonzero(data == NEWLINE) + len(data) // int(tables.longest[0]) + 2, np.int64)
     count, markup = _cut(data, tables.longest[0], bounds)
+    markup = markup if place < 0 else place
     valid = np.ones(count, np.bool_)
     state = np.zeros(count, np.uint8)
     out_bounds = np.zeros(count + 1, np.int64)

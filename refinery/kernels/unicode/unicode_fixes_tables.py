@@ -25,6 +25,9 @@ from refinery.kernels.unicode.unicode_fixes_mojibake import clues
 Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
 FORMS: tuple[Form, ...] = ("NFC", "NFD", "NFKC", "NFKD")
 
+# Steps of ftfy that replace single characters, in its order.
+MAPS = ("fix_latin_ligatures", "fix_character_width", "uncurl_quotes", "fix_line_breaks", "remove_control_chars")
+
 # A word of `FixTables.info`: the mojibake signature in the low byte, and above it flags for the kernel.
 MAPPED = 0x100  # becomes another string, perhaps empty
 ALONE = 0x200  # suspicious beside any character
@@ -56,11 +59,12 @@ class FixTables(NamedTuple):
     longest: np.ndarray
 
 
-@lru_cache(maxsize=len(FORMS))
-def tables(form: Form) -> FixTables | None:
-    """Tables for normalization `form`; None when they cannot describe the installed ftfy."""
+@lru_cache(maxsize=16)
+def tables(form: Form | None, maps: tuple[str, ...] = MAPS) -> FixTables | None:
+    """Tables for normalization `form` and some of the `MAPS`, in order; None if they cannot describe the installed ftfy."""
     versions = f"{sys.version_info[0]}.{sys.version_info[1]}-{unicodedata.unidata_version}"
-    path = CACHE / f"ftfy-{form}-{versions}-{installed_version('ftfy')}.npz"
+    some = "" if maps == MAPS else f"-{sum(1 << MAPS.index(name) for name in maps)}"
+    path = CACHE / f"ftfy-{form}{some}-{versions}-{installed_version('ftfy')}.npz"
     try:
         with np.load(path) as stored:
             return FixTables(*(stored[name] for name in FixTables._fields))
@@ -68,7 +72,7 @@ def tables(form: Form) -> FixTables | None:
         pass
     if not _understood():
         return None
-    built = build(form)
+    built = build(form, maps)
     try:
         aside = path.with_suffix(f".{os.getpid()}.tmp.npz")
         np.savez(aside, **built._asdict())
@@ -98,7 +102,7 @@ def _understood() -> bool:
     )
 
 
-def build(form: Form) -> FixTables:
+def build(form: Form | None, maps: tuple[str, ...] = MAPS) -> FixTables:
     """Build the tables from ftfy and `unicodedata` for every code point; takes about 0.3 s."""
     import ftfy
     from ftfy.badness import BADNESS_RE
@@ -108,12 +112,13 @@ def build(form: Form) -> FixTables:
     info, alone, pairs, thirds = clues(BADNESS_RE)
     info[alone] |= ALONE
     info[0x80:0xA0] |= ALONE  # C1 controls have a step of their own
-    info[classes > 0] |= COMBINING
+    if form is not None:
+        info[classes > 0] |= COMBINING
     if form in ("NFC", "NFKC"):
         first, second = joining(everything)
         info[first] |= FIRST
         info[second] |= SECOND
-    becomes = replacements(form, everything)
+    becomes = replacements(form, everything, maps)
     mapped = np.array(sorted(becomes), np.int32)
     info[mapped] = (info[mapped] & 0xFF) | (info[mapped] & ALONE) | MAPPED
     encoded = [becomes[int(c)].encode() for c in mapped]
@@ -131,7 +136,7 @@ def build(form: Form) -> FixTables:
     )
 
 
-def replacements(form: Form, everything: list[str]) -> dict[int, str]:
+def replacements(form: Form | None, everything: list[str], maps: tuple[str, ...] = MAPS) -> dict[int, str]:
     """Code points that ftfy's character maps or the normalization change, with their replacements after one round.
 
     Normalizing character by character is enough where the whole result is normalized.
@@ -142,20 +147,17 @@ def replacements(form: Form, everything: list[str]) -> dict[int, str]:
     text = "".join(everything)
     for regex in (chardata.SINGLE_QUOTE_RE, chardata.DOUBLE_QUOTE_RE):
         listed.update(ord(char) for match in regex.findall(text) for char in match)
-    steps: list[Callable[[str], str]] = [
-        fixes.fix_latin_ligatures,
-        fixes.fix_character_width,
-        fixes.uncurl_quotes,
-        fixes.fix_line_breaks,
-        fixes.remove_control_chars,
-    ]
-    normalize = unicodedata.normalize
-    becomes = {c: normalize(form, char) for c, char in enumerate(everything) if normalize(form, char) != char}
+    steps: list[Callable[[str], str]] = [getattr(fixes, name) for name in maps]
+
+    def normalize(char: str) -> str:
+        return char if form is None else unicodedata.normalize(form, char)
+
+    becomes = {c: normalize(char) for c, char in enumerate(everything) if normalize(char) != char}
     for c in listed:
         char = everything[c]
         for step in steps:
             char = step(char)
-        becomes[c] = normalize(form, char)
+        becomes[c] = normalize(char)
     return {c: char for c, char in becomes.items() if char != everything[c] and not 0xD800 <= c < 0xE000}
 
 
