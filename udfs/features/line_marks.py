@@ -12,7 +12,7 @@ FEATURE = {
         "white space). Of lines as they are: raw_bullets begin with ● • * or -, raw_dashes with * or -; raw_ellipses end with "
         "..., . . . or …, raw_ellipsis_chars with …. Of inked lines after str.strip: bullets begin with ● • * or -, "
         "typed_bullets with one of • ‣ ⁃ ⁌ ⁍ ∙ ○ ● ◘ ◦ ⦾ ⦿; ellipses end with ..., . . . or …; unended do not end with one of "
-        ". ? ! \" '."
+        ". ? ! \" '; cut_short end with ... [...] (...) … […] -» or, in any case, with read more or read more.. ."
     ),
     "version": 1,
     "functions": {
@@ -21,7 +21,8 @@ FEATURE = {
             "constants": [],
             "returns": (
                 "STRUCT(lines BIGINT, filled BIGINT, inked BIGINT, bullets BIGINT, raw_bullets BIGINT, raw_dashes BIGINT, "
-                "typed_bullets BIGINT, ellipses BIGINT, raw_ellipses BIGINT, raw_ellipsis_chars BIGINT, unended BIGINT)"
+                "typed_bullets BIGINT, ellipses BIGINT, raw_ellipses BIGINT, raw_ellipsis_chars BIGINT, unended BIGINT, "
+                "cut_short BIGINT)"
             ),
             "runs": "kernel",
             "call": "line_marks",

@@ -13,7 +13,8 @@ FEATURE = {
         "word, 0 without words. alpha: words with a letter (str.isalpha; with rust, the property Alphabetic, which combining "
         "vowel signs have). stops, lower_stops: words that are the, be, to, of, and, that, have or with, as written, and in "
         "lower case. different_stops: how many of the eight occur, in lower case. marked_words: words with # or …. "
-        "symbol_words: words that are ..., [...], (...), …, […] or -», or in which runs of # are more than half of the characters."
+        "symbol_words: words that are ..., [...], (...), …, […] or -», or in which runs of # are more than half of the characters. "
+        "lettered: words with the property Alphabetic, which Roman numerals and combining vowel signs have."
     ),
     "version": 1,
     "params": ["rust"],
@@ -23,7 +24,8 @@ FEATURE = {
             "constants": ["BOOLEAN"],
             "returns": (
                 "STRUCT(words BIGINT, chars BIGINT, bytes BIGINT, longest BIGINT, alpha BIGINT, stops BIGINT, "
-                "lower_stops BIGINT, different_stops BIGINT, marked_words BIGINT, symbol_words BIGINT, median DOUBLE)"
+                "lower_stops BIGINT, different_stops BIGINT, marked_words BIGINT, symbol_words BIGINT, lettered BIGINT, "
+                "median DOUBLE)"
             ),
             "runs": "kernel",
             "call": "split_words",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from refinery.kernels.core.arrow import structs, texts
+from refinery.kernels.core.arrow import of_texts, structs, texts
 from refinery.kernels.core.blocks import BLOCK, first_set, line_feeds
 from refinery.kernels.core.charclass import classes
 from refinery.kernels.core.jit import entry, inlined, kernel
@@ -14,13 +14,16 @@ from refinery.kernels.core.utf8 import before, decode
 
 FIELDS = (
     "lines", "filled", "inked", "bullets", "raw_bullets", "raw_dashes", "typed_bullets", "ellipses", "raw_ellipses",
-    "raw_ellipsis_chars", "unended",
+    "raw_ellipsis_chars", "unended", "cut_short",
 )  # fmt: skip
 (
     LINES, FILLED, INKED, BULLETS, RAW_BULLETS, RAW_DASHES, TYPED_BULLETS, ELLIPSES, RAW_ELLIPSES, RAW_ELLIPSIS_CHARS, UNENDED,
+    CUT_SHORT,
 ) = range(len(FIELDS))  # fmt: skip
 
 LINE_FEED, DOT, BLANK, ELLIPSIS = 0x0A, 0x2E, 0x20, 0x2026
+# Ends of a line, in lower case, that NeMo Curator takes for an ellipsis.
+CUTS = ("...", "[...]", "(...)", "…", "[…]", "-»", "read more..", "read more")
 CIRCLE, BULLET, ASTERISK, DASH = 0x25CF, 0x2022, 0x2A, 0x2D
 
 
@@ -28,18 +31,19 @@ def line_marks(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """Numbers of lines of each text, as a struct; NULL for NULL. See the feature of this name."""
     view = texts(column)
     counts = np.zeros((len(view), len(FIELDS)), np.int64)
-    _count_rows(view.data, view.offsets, view.valid, classes(), counts)
+    cuts = texts(of_texts(CUTS))
+    _count_rows(view.data, view.offsets, view.valid, classes(), cuts.data, cuts.offsets, counts)
     return structs(view.valid, **{name: counts[:, k] for k, name in enumerate(FIELDS)})
 
 
-@entry("uint8[] int64[] bool[] uint8[] int64[,]")
-def _count_rows(data, offsets, valid, class_table, counts):
+@entry("uint8[] int64[] bool[] uint8[] uint8[] int64[] int64[,]")
+def _count_rows(data, offsets, valid, class_table, cuts, cut_offsets, counts):
     for row in range(len(valid)):
         if valid[row]:
             begin, end = offsets[row], offsets[row + 1]
             while begin <= end:
                 stop = line_end(data, begin, end)
-                _count(data, begin, stop, class_table, counts[row])
+                _count(data, begin, stop, class_table, cuts, cut_offsets, counts[row])
                 begin = stop + 1
 
 
@@ -60,7 +64,7 @@ def line_end(data, i, end):
 
 
 @kernel
-def _count(data, begin, stop, class_table, counts):
+def _count(data, begin, stop, class_table, cuts, cut_offsets, counts):
     counts[LINES] += 1
     if begin == stop:
         return
@@ -81,6 +85,7 @@ def _count(data, begin, stop, class_table, counts):
     counts[ELLIPSES] += _ends_with_ellipsis(data, first, last)
     mark = data[last - 1]
     counts[UNENDED] += not (mark == DOT or mark == 0x3F or mark == 0x21 or mark == 0x22 or mark == 0x27)
+    counts[CUT_SHORT] += _ends_with_any(data, first, last, cuts, cut_offsets)
 
 
 @inlined
@@ -90,6 +95,25 @@ def _is_typed_bullet(cp):
         cp == BULLET or cp == 0x2023 or cp == 0x2043 or cp == 0x204C or cp == 0x204D or cp == 0x2219 or cp == 0x25CB
         or cp == CIRCLE or cp == 0x25D8 or cp == 0x25E6 or cp == 0x29BE or cp == 0x29BF
     )  # fmt: skip
+
+
+@kernel
+def _ends_with_any(data, begin, stop, cuts, offsets):
+    """True if data[begin:stop], its ASCII letters in lower case, ends with one of the texts."""
+    for k in range(len(offsets) - 1):
+        at = stop - 1
+        left = offsets[k + 1] - 1
+        while left >= offsets[k] and at >= begin and _lower(data[at]) == cuts[left]:
+            at -= 1
+            left -= 1
+        if left < offsets[k]:
+            return True
+    return False
+
+
+@inlined
+def _lower(byte):
+    return byte | 0x20 if 0x41 <= byte <= 0x5A else byte
 
 
 @kernel

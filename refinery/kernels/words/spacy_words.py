@@ -77,7 +77,7 @@ def pipeline(code: str) -> Any:
         nlp = spacy.blank(code)
         if code == CHINESE:
             tokenizer: Any = nlp.tokenizer
-            tokenizer.segmenter, tokenizer.jieba_seg = "jieba", _jieba()
+            tokenizer.segmenter, tokenizer.jieba_seg = "jieba", jieba_tokenizer()
         nlp.add_pipe("sentencizer")
         nlp.max_length = 1 << 30
         known[code] = nlp
@@ -89,7 +89,7 @@ def _pipeline_of(language: str) -> Any:
 
 
 @cached(1)
-def _jieba() -> Any:
+def jieba_tokenizer() -> Any:
     """jieba with its own dictionary alone: neither words that a program has added, nor a cache that others have written.
 
     By itself jieba reads a file in the folder for temporary files, whoever has put it there. It is no faster.

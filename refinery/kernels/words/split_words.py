@@ -17,10 +17,13 @@ from refinery.kernels.words.lexicon import short_word
 
 FIELDS = (
     "words", "chars", "bytes", "longest", "alpha", "stops", "lower_stops", "different_stops", "marked_words", "symbol_words",
+    "lettered",
 )  # fmt: skip
-WORDS, CHARS, BYTES, LONGEST, ALPHA, STOPS, LOWER_STOPS, DIFFERENT_STOPS, MARKED, SYMBOLS = range(len(FIELDS))
+(
+    WORDS, CHARS, BYTES, LONGEST, ALPHA, STOPS, LOWER_STOPS, DIFFERENT_STOPS, MARKED, SYMBOLS, LETTERED,
+) = range(len(FIELDS))  # fmt: skip
 
-IS_SPACE, IS_ALPHA = 1, 2
+IS_SPACE, IS_ALPHA, IS_LETTER = 1, 2, 4  # the last one: the property Alphabetic
 COUNTED = 256  # words of fewer characters are counted by their length for the median
 
 HASH, ELLIPSIS = 0x23, 0x2026
@@ -31,23 +34,30 @@ _plain = lanes(lambda x: within(x, 0x21, 0x7E))
 @lru_cache(maxsize=2)
 def classes(rust: bool) -> np.ndarray:
     """White space and letters by code point, as bits, of Python or of Rust (properties White_Space and Alphabetic)."""
-    version = installed_version("regex")
-    return kept(f"split-rust-regex{version}" if rust else "split-python", np.uint8, _rust if rust else _python)
+    name = f"split-{'rust' if rust else 'python'}-letters-regex{installed_version('regex')}"
+    return kept(name, np.uint8, _rust if rust else _python)
 
 
 def _python() -> np.ndarray:
     points = map(chr, range(CODE_POINTS))
-    return np.array([IS_SPACE * one.isspace() | IS_ALPHA * one.isalpha() for one in points], np.uint8)
+    table = np.array([IS_SPACE * one.isspace() | IS_ALPHA * one.isalpha() for one in points], np.uint8)
+    return table | _having(r"\p{Alphabetic}") * np.uint8(IS_LETTER)
 
 
 def _rust() -> np.ndarray:
+    return _having(r"\p{White_Space}") * np.uint8(IS_SPACE) | _having(r"\p{Alphabetic}") * np.uint8(
+        IS_ALPHA | IS_LETTER
+    )
+
+
+def _having(pattern: str) -> np.ndarray:
+    """True for the code points that match a pattern of one character."""
     import regex
 
-    table = np.zeros(CODE_POINTS, np.uint8)
-    for pattern, bit in ((r"\p{White_Space}+", IS_SPACE), (r"\p{Alphabetic}+", IS_ALPHA)):
-        for match in regex.finditer(pattern, "".join(map(chr, range(CODE_POINTS)))):
-            table[match.start() : match.end()] |= bit
-    return table
+    found = np.zeros(CODE_POINTS, np.bool_)
+    for match in regex.finditer(pattern + "+", "".join(map(chr, range(CODE_POINTS)))):
+        found[match.start() : match.end()] = True
+    return found
 
 
 def split_words(column: pa.Array | pa.ChunkedArray, rust: bool) -> pa.Array:
@@ -86,13 +96,15 @@ def _measure(data, start, end, table, sizes, counts):
                 here = low_bits(size)
                 alpha = letters(data, i) & here != 0
                 counts[MARKED] += equal_to(data, i, HASH) & here != 0
+                counts[LETTERED] += alpha
                 found |= _add(data, i, stop, size, alpha, sizes, counts)
                 i = stop + 1
                 continue
-        stop, size, alpha, marked = _next_word(data, i, end, table)
+        stop, size, has, marked = _next_word(data, i, end, table)
         if size:
             counts[MARKED] += marked
-            found |= _add(data, i, stop, size, alpha, sizes, counts)
+            counts[LETTERED] += has & IS_LETTER != 0
+            found |= _add(data, i, stop, size, has & IS_ALPHA != 0, sizes, counts)
             i = stop
         else:
             i = decode(data, i)[1]
@@ -108,18 +120,18 @@ def _is_blank(byte):
 
 @kernel
 def _next_word(data, i, end, table):
-    """End of the word at i, its characters, and whether any is a letter, and any a hash or an ellipsis."""
-    size = 0
-    alpha = marked = False
+    """End of the word at i, its characters, the bits that one of them has, and whether any is a hash or an ellipsis."""
+    size, has = 0, np.uint8(0)
+    marked = False
     while i < end:
         cp, after = decode(data, i)
         if table[cp] & IS_SPACE:
             break
-        alpha |= table[cp] & IS_ALPHA != 0
+        has |= table[cp]
         marked |= cp == HASH or cp == ELLIPSIS
         size += 1
         i = after
-    return i, size, alpha, marked
+    return i, size, has, marked
 
 
 @inlined

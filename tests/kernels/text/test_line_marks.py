@@ -31,9 +31,16 @@ PIECES = [
     "x" * 63,
     "\u2025",
     "'",
+    "»",
+    "]",
+    "[",
+    "read more",
+    "rEaD mORe..",
+    "READ\u00a0MORE",
 ]
 TEXT = st.lists(st.sampled_from(PIECES), max_size=30).map("".join)
 ELLIPSES = ("...", ". . .", "…")
+CUTS = ("...", "[...]", "(...)", "…", "[…]", "-»", "read more..", "read more")
 
 
 def counts(text: str) -> dict[str, int]:
@@ -51,6 +58,7 @@ def counts(text: str) -> dict[str, int]:
         "raw_ellipses": sum(line.endswith(ELLIPSES) for line in lines),
         "raw_ellipsis_chars": sum(line.endswith("…") for line in lines),
         "unended": sum(line[-1] not in ".?!\"'" for line in inked),
+        "cut_short": sum(line.lower().endswith(CUTS) for line in inked),
     }
 
 

@@ -20,7 +20,7 @@ STOPS = {"the", "be", "to", "of", "and", "that", "have", "with"}
 SYMBOLS = {"...", "[...]", "(...)", "…", "[…]", "-»"}
 PIECES = [
     *" \t\n\r\x0b\x1c\x1f\x7f\x85\xa0\u2003\u3000", *" " * 8, "the", "The", "THAT", "with", "be", "ox", "of", "k", "K", "#", "##", "a",
-    "...", "[...]", "(...)", "(…)", "[…]", "…", "-»", "-", "x" * 63, "x" * 64, "x" * 255, "é" * 256, "ि", "1", "，", "\U0001f600",
+    "...", "[...]", "(...)", "(…)", "[…]", "…", "-»", "-", "x" * 63, "x" * 64, "x" * 255, "é" * 256, "ि", "Ⅷ", "1", "，", "\U0001f600",
 ]  # fmt: skip
 TEXT = st.lists(st.sampled_from(PIECES), max_size=30).map("".join)
 
@@ -39,6 +39,7 @@ def measures(text: str, rust: bool) -> dict[str, Any]:
         "different_stops": len(STOPS & set(lower)),
         "marked_words": sum("#" in word or "…" in word for word in words),
         "symbol_words": sum(word in SYMBOLS or 2 * len(re.findall("#+", word)) > len(word) for word in words),
+        "lettered": sum(bool(regex.search(r"\p{Alphabetic}", word)) for word in words),
         "median": float(median(map(len, words))) if words else 0.0,
     }
 
