@@ -14,6 +14,8 @@ from refinery.kernels.core.jit import entry, inlined, kernel
 from refinery.kernels.core.stripping import stripped
 from refinery.kernels.core.utf8 import before, copy, decode
 from refinery.kernels.text.line_marks import line_end
+from refinery.kernels.unicode.word_break import properties
+from refinery.kernels.words.cut_tokens import longest_token
 
 UPPER, DIGIT, ASCII_DIGIT = 1, 2, 4  # str.isupper, str.isdigit, 0 to 9
 
@@ -22,6 +24,7 @@ RATIO = 0  # the share of characters of a class, `low`, is at most `high`
 BYTE_RATIO = 1  # as RATIO, characters of the class per byte
 WORDS = 2  # the number of words between white space is from `low` to `high`
 END_MARK = 3  # the last character that is not white space is one of . ! ? " …; with `high`, it ends no ellipsis
+LONGEST = 4  # the longest token, by model `low` of `cut_tokens`, has at most `high` characters
 
 _capitals = lanes(lambda x: within(x, 0x41, 0x5A))
 _blanks = lanes(lambda x: within(x, 0x00, 0x20))
@@ -42,13 +45,14 @@ def _build() -> np.ndarray:
 
 def lines_by_rule(column: pa.Array | pa.ChunkedArray, rule: int, low: float, high: float, strip: bool) -> pa.Array:
     """Each text with the lines alone that keep a rule, stripped with `strip`; NULL where that is the text itself."""
-    return delta(column, _map_rows, rule, float(low), float(high), strip, case_classes(), classes())
+    tables = case_classes(), classes(), properties()
+    return delta(column, _map_rows, rule, float(low), float(high), strip, *tables)
 
 
 @entry(
-    "uint8[] int64[] bool[] uint8[] int64[] uint8[] int64 float64 float64 bool uint8[] uint8[] -> int64",
+    "uint8[] int64[] bool[] uint8[] int64[] uint8[] int64 float64 float64 bool uint8[] uint8[] uint16[] -> int64",
 )
-def _map_rows(data, offsets, valid, out, out_offsets, state, rule, low, high, strip, cases, class_table):
+def _map_rows(data, offsets, valid, out, out_offsets, state, rule, low, high, strip, cases, class_table, properties):
     """Kernel of `arrow.delta`."""
     w = 0
     for row in range(len(valid)):
@@ -57,7 +61,7 @@ def _map_rows(data, offsets, valid, out, out_offsets, state, rule, low, high, st
             start, end = offsets[row], offsets[row + 1]
             if w + end - start > len(out):
                 return -1
-            broken = _first_broken(data, start, end, rule, low, high, cases, class_table)
+            broken = _first_broken(data, start, end, rule, low, high, cases, class_table, properties)
             if broken > end:
                 first, last = stripped(data, start, end, class_table) if strip else (start, end)
                 if last - first < end - start:
@@ -65,7 +69,7 @@ def _map_rows(data, offsets, valid, out, out_offsets, state, rule, low, high, st
                     state[row] = CHANGED
             else:
                 stop = copy(data, start, max(start, broken - 1), out, w)
-                stop = _kept_lines(data, start, broken, end, out, stop, rule, low, high, cases, class_table)
+                stop = _kept_lines(data, start, broken, end, out, stop, rule, low, high, cases, class_table, properties)
                 first, last = stripped(out, w, stop, class_table) if strip else (w, stop)
                 w = copy(out, first, last, out, w)
                 state[row] = CHANGED
@@ -74,25 +78,27 @@ def _map_rows(data, offsets, valid, out, out_offsets, state, rule, low, high, st
 
 
 @kernel
-def _first_broken(data, start, end, rule, low, high, cases, class_table):
+def _first_broken(data, start, end, rule, low, high, cases, class_table, properties):
     """Start of the first line that breaks the rule; end + 1 if all keep it."""
     begin = start
     while begin <= end:
         stop = line_end(data, begin, end)
-        if begin < stop and not _keeps(data, begin, stop, rule, low, high, cases, class_table):
+        if begin < stop and not _keeps(data, begin, stop, rule, low, high, cases, class_table, properties):
             return begin
         begin = stop + 1
     return end + 1
 
 
 @kernel
-def _kept_lines(data, start, broken, end, out, w, rule, low, high, cases, class_table):
+def _kept_lines(data, start, broken, end, out, w, rule, low, high, cases, class_table, properties):
     """Write the lines behind the first broken one that keep the rule to out[w:]; returns the position after them."""
     first = broken == start
     begin = broken
     while begin <= end:
         stop = line_end(data, begin, end)
-        if begin == stop or (begin > broken and _keeps(data, begin, stop, rule, low, high, cases, class_table)):
+        if begin == stop or (
+            begin > broken and _keeps(data, begin, stop, rule, low, high, cases, class_table, properties)
+        ):
             if not first:
                 out[w] = 10
                 w += 1
@@ -103,11 +109,13 @@ def _kept_lines(data, start, broken, end, out, w, rule, low, high, cases, class_
 
 
 @inlined
-def _keeps(data, begin, stop, rule, low, high, cases, class_table):
+def _keeps(data, begin, stop, rule, low, high, cases, class_table, properties):
     if rule == WORDS:
         return low <= _word_count(data, begin, stop, class_table) <= high
     if rule == END_MARK:
         return _has_end_mark(data, begin, stop, high != 0, class_table)
+    if rule == LONGEST:
+        return longest_token(data, begin, stop, np.int64(low), class_table, properties) <= high
     counted, chars = _class_count(data, begin, stop, np.uint8(low), cases)
     return counted / (stop - begin if rule == BYTE_RATIO else chars) <= high
 
