@@ -1,0 +1,40 @@
+"""Steps for recorded results of datamap-rs (Dolma 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tests.conformance.web_cases import Steps, Translation
+
+# Values of a wrong type, and names that the program does not read: it takes its default then (semantics.md, section 13).
+IGNORED = {("text_len_filter", "upper_bound"): "262,144", ("regex_line_modifier", "regex_string"): None}
+
+
+def same(op: str, value: str = "") -> Translation:
+    """Translation to the operator of the same name and parameters."""
+
+    def steps(params: Mapping[str, Any]) -> Steps:
+        given = {
+            name: one
+            for name, one in params.items()
+            if not name.startswith("_") and ((op, name) not in IGNORED or IGNORED[op, name] not in (None, one))
+        }
+        return Steps([{op: given}], value=value)
+
+    return steps
+
+
+def word_count(params: Mapping[str, Any]) -> Steps:
+    return Steps([{"word_count_adder": dict(params)}], value=params["word_count_field"])
+
+
+SAME = (
+    "bullet_filter", "ellipsis_line_ratio_filter", "massive_web_repetition_filter", "page_len_filter", "text_len_filter",
+    "word_len_filter",
+)  # fmt: skip
+
+STEPS: dict[tuple[str, str], Translation] = {("datamap", op): same(op) for op in SAME}
+STEPS["datamap", "word_count_adder"] = word_count
+
+LEFT: dict[tuple[str, str], str] = {}
