@@ -117,6 +117,25 @@ def look_up(known, key, data, start, end):
     return find(known.keys, known.entries, known.data, key, data, start, end)
 
 
+@inlined
+def listed(known, data, start, end):
+    """Value in a lexicon of data[start:end]; 0 when it has none. The gate rejects most texts, and those outside it."""
+    size = end - start
+    if size <= 0 or size >= len(known.gate):
+        return np.int64(0)
+    if not known.gate[size, data[start]] & FIRST or not known.gate[size, data[end - 1]] & LAST:
+        return np.int64(0)
+    return _gated(known.keys, known.entries, known.data, data, start, end)
+
+
+@kernel
+def _gated(keys, entries, texts, data, start, end):
+    key = word_key(data, start, end)
+    if keys[np.int64(key) & (len(keys) - 1)] == np.uint64(0):
+        return np.int64(0)
+    return find(keys, entries, texts, key, data, start, end)
+
+
 @kernel
 def find(keys, entries, texts, key, data, start, end):
     mask = len(keys) - 1

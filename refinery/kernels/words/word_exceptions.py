@@ -7,14 +7,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from refinery.kernels.core.jit import inlined, kernel
+from refinery.kernels.core.jit import kernel
 from refinery.kernels.words import word_phrases, word_rules
-from refinery.kernels.words.lexicon import FIRST, LAST, Lexicon, find, lexicon, word_key
+from refinery.kernels.words.lexicon import Lexicon, lexicon, listed
 
 # Kinds of an entry of the lexicon. The bits from 8, 16 and 24 on hold the ends (in bytes) of its first, second and last
 # word; the bits from NUMBER on hold the number of the text among the words of phrases, from 1.
 EXCEPTION, UNIT = 1, 4
 NUMBER = 32
+
+exception = listed  # value of an exception or unit; 0 for most other texts
 
 
 class WordRules(NamedTuple):
@@ -43,25 +45,6 @@ def rules() -> WordRules:
         found[word] = found.get(word, 0) | number << NUMBER
     tables = word_phrases.pairs(known), word_phrases.automaton(known, numbers)
     return WordRules(word_rules.classes(), lexicon(found, ungated=further), *tables)
-
-
-@inlined
-def exception(known, data, start, end):
-    """Value of an exception or unit; 0 for most other texts."""
-    size = end - start
-    if size <= 0 or size >= len(known.gate):
-        return np.int64(0)
-    if not known.gate[size, data[start]] & FIRST or not known.gate[size, data[end - 1]] & LAST:
-        return np.int64(0)
-    return _known(known.keys, known.entries, known.data, data, start, end)
-
-
-@kernel
-def _known(keys, entries, texts, data, start, end):
-    key = word_key(data, start, end)
-    if keys[np.int64(key) & (len(keys) - 1)] == np.uint64(0):
-        return np.int64(0)
-    return find(keys, entries, texts, key, data, start, end)
 
 
 @kernel

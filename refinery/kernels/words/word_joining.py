@@ -12,21 +12,11 @@ from refinery.kernels.core.utf8 import before, decode
 from refinery.kernels.words.lexicon import look_up, word_key
 from refinery.kernels.words.word_exceptions import NUMBER, exception, write_parts
 from refinery.kernels.words.word_phrases import BESIDE, IS_PHRASE
+from refinery.kernels.words.word_pieces import piece_end
 from refinery.kernels.words.word_rules import LONGEST_PHRASE, SPACE
 
 BLANK = 0x20
 TAKEN = 16
-
-
-@kernel
-def piece_end(data, i, end, table):
-    """Position of the next white space from i on, or `end`."""
-    while i < end:
-        cp, after = decode(data, i)
-        if table[cp] & SPACE:
-            break
-        i = after
-    return i
 
 
 @kernel

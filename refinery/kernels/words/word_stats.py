@@ -11,12 +11,8 @@ import pyarrow as pa
 from refinery.kernels.core.arrow import structs, texts
 from refinery.kernels.core.blocks import (
     BLOCK,
-    any_of,
     count_set,
-    first_set,
-    is_byte,
     lanes,
-    letters,
     low_bits,
     wide,
     within,
@@ -24,11 +20,13 @@ from refinery.kernels.core.blocks import (
 from refinery.kernels.core.jit import entry, inlined, kernel
 from refinery.kernels.core.utf8 import decode
 from refinery.kernels.text.piece_stats import lists
+from refinery.kernels.text.split_lines import next_line
 from refinery.kernels.words import text_set
 from refinery.kernels.words.lexicon import Lexicon, lexicon, look_up, word_key
 from refinery.kernels.words.word_addresses import FULL_STOP
 from refinery.kernels.words.word_exceptions import EXCEPTION, rules
-from refinery.kernels.words.word_rules import CASED_LOWER, CASED_UPPER, SPACE, TITLE
+from refinery.kernels.words.word_pieces import blanks_end, is_letter, is_plain_mark, piece
+from refinery.kernels.words.word_rules import CASED_LOWER, CASED_UPPER, TITLE
 from refinery.kernels.words.word_tokens import cut_piece
 
 FIELDS = ("words", "chars", "uppers", "titles", "stops", "types", "lines")
@@ -36,13 +34,8 @@ WORDS, CHARS, UPPERS, TITLES, STOPS, TYPES, LINES, MARKS_LOW, MARKS_HIGH = range
 
 ROOM = 3 * 4096 + 3
 
-# ASCII line ends, and the first bytes of the other line ends.
-_line_ends = lanes(
-    lambda x: any_of(within(x, 0x0A, 0x0D), within(x, 0x1C, 0x1E), is_byte(x, b"\xc2"), is_byte(x, b"\xe2"))
-)
 _capitals = lanes(lambda x: within(x, 0x41, 0x5A))
 _small = lanes(lambda x: within(x, 0x61, 0x7A))
-_blanks = lanes(lambda x: any_of(within(x, 0x09, 0x0D), within(x, 0x1C, 0x20)))  # ASCII of str.isspace
 
 
 @lru_cache(maxsize=16)
@@ -104,14 +97,14 @@ def _measure_text(
     i = start
     while i < end:
         begin = i
-        size, i = _piece(data, begin, end, classes)
+        size, i = piece(data, begin, end, classes)
         if i == begin:
-            i = _blanks_end(data, begin, end)
+            i = blanks_end(data, begin, end)
             continue
         if 2 * counts[TYPES] >= len(table):
             return 0
         rest = i - begin - size  # bytes after the letters
-        mark = rest == 1 and size > 0 and _is_plain_mark(data[i - 1])
+        mark = rest == 1 and size > 0 and is_plain_mark(data[i - 1])
         if (
             mark
             and data[i - 1] == FULL_STOP
@@ -149,63 +142,9 @@ def _measure_text(
 
 
 @inlined
-def _piece(data, begin, end, classes):
-    """Number of leading ASCII letters of the piece at `begin`, and its end, which is `begin` at white space."""
-    if begin + BLOCK > len(data):
-        i = begin
-        while i < end and _is_letter(data[i]):
-            i += 1
-        return i - begin, _piece_end(data, i, end, classes)
-    size = min(first_set(~letters(data, begin)), end - begin)
-    i = begin + first_set(_blanks(data, begin) | wide(data, begin))
-    if i >= end:
-        return size, end
-    if data[i] < 0x80 and classes[data[i]] & SPACE:
-        return size, i
-    return size, _piece_end(data, i, end, classes)
-
-
-@kernel
-def _piece_end(data, i, end, classes):
-    """Position of the next white space from i on, or `end`; i must not be inside a character."""
-    while i < end:
-        if i + BLOCK <= len(data):
-            run = first_set(_blanks(data, i) | wide(data, i))
-            i += run
-            if i >= end:
-                return end
-            if run == BLOCK:  # all of them ASCII
-                continue
-        cp, after = decode(data, i)
-        if classes[cp] & SPACE:
-            return i
-        i = after
-    return end
-
-
-@inlined
-def _blanks_end(data, i, end):
-    """End of the white space at i, or of a part of it."""
-    if i + BLOCK <= len(data) and data[i] < 0x80:
-        return min(i + first_set(~_blanks(data, i)), end)
-    return decode(data, i)[1]
-
-
-@inlined
-def _is_letter(byte):
-    return 0x61 <= (byte | 0x20) <= 0x7A
-
-
-@inlined
-def _is_plain_mark(byte):
-    """True for marks that end a word; no exception that begins with a letter ends with one, except the full stop."""
-    return byte == 0x2C or byte == 0x2E or byte == 0x3A or byte == 0x3B or byte == 0x21 or byte == 0x3F or byte == 0x22
-
-
-@inlined
 def _is_mark(byte):
     """True for ASCII characters other than letters and digits."""
-    return byte < 0x80 and not _is_letter(byte) and not 0x30 <= byte <= 0x39
+    return byte < 0x80 and not is_letter(byte) and not 0x30 <= byte <= 0x39
 
 
 @inlined
@@ -293,21 +232,7 @@ def _add_case(data, begin, end, classes, counts):
 def _lines(data, start, end):
     """Number of lines as in str.splitlines."""
     lines = 0
-    last = start  # start of the current line
-    i = start
-    while i < end:
-        if i + BLOCK <= len(data):
-            found = first_set(_line_ends(data, i))
-            i += found
-            if found == BLOCK:
-                continue
-            if i >= end:
-                break
-        cp, after = decode(data, i)
-        if 0x0A <= cp <= 0x0D or 0x1C <= cp <= 0x1E or cp == 0x85 or cp == 0x2028 or cp == 0x2029:
-            if cp == 0x0D and after < end and data[after] == 0x0A:
-                after += 1
-            lines += 1
-            last = after
-        i = after
-    return lines + (last < end)
+    while start < end:
+        _, start = next_line(data, start, end)
+        lines += 1
+    return lines

@@ -13,11 +13,11 @@ from refinery.kernels.words.word_joining import (
     find_phrases,
     first_beside,
     last_beside,
-    piece_end,
     take_phrases,
     write_phrases,
 )
 from refinery.kernels.words.word_phrases import BEGINS
+from refinery.kernels.words.word_pieces import piece_end
 from refinery.kernels.words.word_rules import (
     ALPHA,
     BEFORE_STOP,

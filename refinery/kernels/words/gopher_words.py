@@ -1,0 +1,102 @@
+"""Measures of the words of texts that Gopher's filter looks at: marks, letters, lengths and stop words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+import pyarrow as pa
+
+from refinery.kernels.core.arrow import structs, texts
+from refinery.kernels.core.blocks import (
+    BLOCK,
+    any_of,
+    first_set,
+    is_byte,
+    lanes,
+    letters,
+    line_feeds,
+    low_bits,
+    wide,
+    within,
+)
+from refinery.kernels.core.jit import entry, inlined, kernel
+from refinery.kernels.core.utf8 import decode
+from refinery.kernels.words.lexicon import Lexicon, lexicon, listed
+from refinery.kernels.words.mark_characters import ALPHA, INKED, classes
+
+FIELDS = ("words", "inked", "inked_chars", "alphas", "stops")
+LINE_FEED = 0x0A
+
+WORDS, INKED_WORDS, INKED_CHARS, ALPHAS, STOPS = range(len(FIELDS))
+
+# ASCII that is not punctuation, and may be in a word
+_inked = lanes(
+    lambda x: any_of(within(x | 0x20, 0x61, 0x7A), within(x, 0x30, 0x39), is_byte(x, b" "), is_byte(x, b"\t"))
+)
+
+
+@lru_cache(maxsize=16)
+def _numbered(words: tuple[str, ...]) -> Lexicon:
+    """Table of different words, numbered from 1."""
+    return lexicon({word: number for number, word in enumerate(dict.fromkeys(words), 1)})
+
+
+def gopher_words(joined: pa.Array | pa.ChunkedArray, stops: Sequence[str]) -> pa.Array:
+    """Measures of words with U+000A between two, as a struct; NULL for NULL.
+
+    words: their number. inked: those with a character that is neither punctuation nor an end mark; inked_chars: of these,
+    code points. alphas: words with a letter. stops: how many of the stop words are among the words.
+    """
+    view = texts(joined)
+    counts = np.zeros((len(view), len(FIELDS)), np.int64)
+    seen = np.full(len(stops) + 1, -1, np.int64)
+    _measure_rows(view.data, view.offsets, view.valid, classes(), _numbered(tuple(stops)), seen, counts)
+    return structs(view.valid, **{name: counts[:, k] for k, name in enumerate(FIELDS)})
+
+
+@entry("uint8[] int64[] bool[] uint8[] Lexicon int64[] int64[,]", Lexicon)
+def _measure_rows(data, offsets, valid, table, stops, seen, counts):
+    """Fill counts, int64 (rows, FIELDS). seen: for each stop word the last row that has it."""
+    for row in range(len(valid)):
+        begin, end = offsets[row], offsets[row + 1]
+        while valid[row] and begin < end:
+            stop = _add_word(data, begin, end, table, counts[row])
+            number = listed(stops, data, begin, stop)
+            if seen[number] != row and number:
+                seen[number] = row
+                counts[row, STOPS] += 1
+            begin = stop + 1
+
+
+@inlined
+def _add_word(data, begin, end, table, counts):
+    """Measure the word that begins at `begin`; returns its end."""
+    if begin + BLOCK <= len(data):
+        size = min(first_set(line_feeds(data, begin)), end - begin)
+        here = low_bits(size)
+        if size < BLOCK and not wide(data, begin) & here:
+            counts[WORDS] += 1
+            if _inked(data, begin) & here:
+                counts[INKED_WORDS] += 1
+                counts[INKED_CHARS] += size
+                counts[ALPHAS] += letters(data, begin) & here != 0
+            return begin + size
+    return _add_any_word(data, begin, end, table, counts)
+
+
+@kernel
+def _add_any_word(data, begin, end, table, counts):
+    bits = chars = 0
+    i = begin
+    while i < end and data[i] != LINE_FEED:
+        cp, i = decode(data, i)
+        bits |= table[cp]
+        chars += 1
+    counts[WORDS] += 1
+    counts[ALPHAS] += bits & ALPHA != 0
+    if bits & INKED:
+        counts[INKED_WORDS] += 1
+        counts[INKED_CHARS] += chars
+    return i

@@ -1,0 +1,65 @@
+"""datatrove's filters of quality and repetition, and FineWeb's and FineWeb-2's use of them, against recorded results of 0.10.1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from tests.compiled import run_samples
+from tests.conformance.web_cases import VECTORS, documents, read_lines
+from tests.conftest import RECORDED
+
+pytestmark = pytest.mark.recorded
+
+FOLDER = RECORDED / "datatrove" / "filters"
+FILTERS = {
+    "GopherQualityFilter": "gopher_quality_filter",
+}
+
+
+def recorded(name: str) -> list[dict[str, Any]]:
+    """Recorded cases of a filter; a test without any is skipped."""
+    path = FOLDER / f"{name}.jsonl"
+    return read_lines(path) if path.is_file() else []
+
+
+CASES = [pytest.param(name, case, id=f"{name}-{at}") for name in FILTERS for at, case in enumerate(recorded(name))]
+NONE = [pytest.param("", {}, id="no-recorded-results")]
+
+
+def differences(case: Mapping[str, Any], docs: Mapping[str, Any], process: list[Any]) -> list[str]:
+    """Ids of results that differ from a filter's, with both; where datatrove fails, ours is not judged."""
+    results = [result for result in case["results"] if result["keep"] is not None]
+    rows = run_samples([{"text": docs[result["id"]]["text"]} for result in results], process)
+    found = []
+    for result, row in zip(results, rows, strict=True):
+        text = docs[result["id"]]["text"]
+        ours = (row["kept"], row["reason"], row["text"] if row["kept"] else None, row["error"])
+        if ours != (result["keep"], result.get("reason"), result.get("text", text) if result["keep"] else None, None):
+            found.append(f"{result['id']}: {ours}, recorded {result} ({row['stats']})")
+    return found
+
+
+@pytest.mark.parametrize(("name", "case"), CASES or NONE)
+def test_verdicts_and_texts(name: str, case: dict[str, Any]) -> None:
+    if not name:
+        pytest.skip("no recorded results")
+    docs = {document["id"]: document for document in read_lines(RECORDED / "datatrove" / "docs.jsonl")}
+    assert not differences(case, docs, [{FILTERS[name]: case["params"]}])
+
+
+def fineweb(op: str) -> list[Any]:
+    path = VECTORS / "fineweb2" / "fineweb.jsonl"
+    found = read_lines(path) if path.is_file() else []
+    return [case for case in found if case["op"] == op]
+
+
+@pytest.mark.parametrize("op", sorted(FILTERS.values()))
+def test_fineweb(op: str) -> None:
+    cases = fineweb(op)
+    if not cases:
+        pytest.skip("no recorded results")
+    for case in cases:
+        assert not differences(case, documents(), [{op: case["params"]}])
