@@ -82,3 +82,15 @@ def test_sampler_keeps_about_as_many() -> None:
     assert tenth < half and 850 < len(half & other) < 1150
     assert kept(rate=1.0) == set(range(4000)) and not kept(rate=0.0)
     assert kept(by="text[8:]", rate=0.3) == kept(by="CAST(text[8:] AS INTEGER)", rate=0.3)
+
+
+@pytest.mark.parametrize(("name", "case"), recorded("filters", "URLFilter"))
+def test_url_filter(name: str, case: dict[str, Any]) -> None:
+    if not name:
+        pytest.skip("no recorded results")
+    rows = run_samples([DOCUMENTS[result["id"]] for result in case["results"]], [{"url_filter": case["params"]}])
+    for row, result in zip(rows, case["results"], strict=True):
+        if result["keep"] is None:
+            assert "has no address" in row["error"]
+        else:
+            assert (row["kept"], row["reason"]) == (result["keep"], result["reason"]), result["id"]

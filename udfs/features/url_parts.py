@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-from functools import lru_cache
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
 from refinery.kernels.core.arrow import of_texts, structs
+from refinery.kernels.words.hosts import authority, host_parts
 
 FEATURE = {
     "doc": (
@@ -30,37 +27,9 @@ FEATURE = {
     "sql": "url_parts({{ text }})",
 }
 
-# Size of the cache of hosts; many samples share one.
-_HOSTS = 1 << 17
-_making = threading.Lock()
-
 
 def url_parts(column: pa.Array) -> pa.Array:
     """A struct of two texts for each address; NULL for NULL."""
     parts = [None if url is None else host_parts(authority(url)) for url in column.to_pylist()]
     fqdn, suffix = (of_texts([part and part[at] for part in parts]) for at in (0, 1))
     return structs(np.array([part is not None for part in parts], np.bool_), fqdn=fqdn, suffix=suffix)
-
-
-def authority(url: str) -> str:
-    """The beginning of an address that determines its host: up to the third slash, a question mark or a hash."""
-    return "/".join(url.split("/", 3)[:3]).partition("?")[0].partition("#")[0]
-
-
-@lru_cache(maxsize=_HOSTS)
-def host_parts(beginning: str) -> tuple[str, str]:
-    """Host name and public suffix of an address, as tldextract finds them."""
-    found = _extractor().extract_str(beginning)
-    return found.fqdn, found.suffix
-
-
-def _extractor() -> Any:
-    with _making:
-        return _made()
-
-
-@lru_cache(maxsize=1)
-def _made() -> Any:
-    from tldextract import TLDExtract
-
-    return TLDExtract(suffix_list_urls=(), cache_dir=None, fallback_to_snapshot=True)
