@@ -13,6 +13,18 @@ def url_filter(params: Mapping[str, Any]) -> Steps:
     return Steps([{"url_filter": dict(params)}])
 
 
+def of_dclm(params: Mapping[str, Any]) -> Steps:
+    """DCLM's filter of addresses."""
+    return Steps([{"url_substring_filter": dict(params)}])
+
+
+def of_datamap(params: Mapping[str, Any]) -> Steps:
+    """datamap-rs's filter of addresses."""
+    return Steps([{"url_substring_filter": {"as": "datamap", **params}}])
+
+
 STEPS = {
+    ("dclm", "url_substring_filter"): of_dclm,
+    ("datamap", "url_substring_filter"): of_datamap,
     ("fineweb2", "url_filter"): url_filter,
 }

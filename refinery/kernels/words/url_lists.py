@@ -8,7 +8,7 @@ from __future__ import annotations
 import gzip
 import tarfile
 import zlib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -71,7 +71,8 @@ def _lines(raw: bytes, where: str) -> tuple[str, ...]:
 class Trie:
     """Entries as nested dictionaries by character; `""` ends an entry. Empty entries are left out."""
 
-    def __init__(self, words: Collection[str]) -> None:
+    def __init__(self, words: Iterable[str]) -> None:
+        words = tuple(words)
         self.root: dict[str, Any] = {}
         self.few = tuple(filter(None, words)) if len(words) <= _FEW else None
         for word in words:
