@@ -14,6 +14,7 @@ from refinery.common.fields import keys_of
 from refinery.common.lazy import exp
 from refinery.compiler.batch_reads import BatchRead, BatchReads
 from refinery.compiler.bounds import in_range, kept_if, order_terms
+from refinery.compiler.by_column import select_by_column, stored_name, stored_types
 from refinery.compiler.column_names import ColumnNames, Keys, called, column, stem
 from refinery.compiler.deduplicators import MATCH_KEY
 from refinery.compiler.feature_users import FeatureUse, feature_users
@@ -36,6 +37,7 @@ from refinery.compiler.user_names import (
 from refinery.errors import Problem, RecipeError, did_you_mean
 from refinery.operators import Function, Library, Operator
 from refinery.operators.bounds import kept_range
+from refinery.recipe.by_column import ByColumn
 from refinery.recipe.sql_files import file_names
 
 
@@ -241,22 +243,28 @@ class _Compiler:
     def _render(self, step: Any, operator: Operator, keys: Keys, sql: str | None = None) -> dict[str, exp.Expr]:
         """Expressions that an operator's SQL selects, by name, with the columns of the chain in place of names."""
         text, body = self.version[keys][0], sql or operator.sql
-        params = {**step.params, **self._own_sql(step, operator, keys)}
+        given = {**step.params, **self._own_sql(step, operator, keys)}
         context = {
-            **{name: value for name, value in params.items() if name in operator.params},
-            **{"params": params, "text": text},
+            "text": text,
             "feature": lambda name, **given: self._feature(name, keys, step, given),
             "shares": lambda name: self.share and self.users.get((keys, self.version[keys][1], name), 0) > 1,
             "field": partial(field_of, schema=self.schema, written=self.values, read=self._input),
             "suffix": self._suffix(operator),
             "removed": self.chain.removed,
         }
+
+        def render(params: Mapping[str, Any]) -> exp.Select:
+            own = {name: value for name, value in params.items() if name in operator.params}
+            return select_of(operator.path, body, {**own, "params": params, **context})
+
+        by_column = any(isinstance(value, ByColumn) for value in given.values())
         with blaming(operator.path, body):
-            return self._selected(step, operator, keys, select_of(operator.path, body, context))
+            select = select_by_column(operator, given, render, self._own(keys)) if by_column else render(given)
+            return self._selected(step, operator, keys, select)
 
     def _selected(self, step: Any, operator: Operator, keys: Keys, select: exp.Select) -> dict[str, exp.Expr]:
         found, inner = dict[str, exp.Expr](), dict[str, str]()
-        own = {stat: stat for stat in operator.stats_of(step.params)}
+        own = {stat: stat for stat in (*operator.stats_of(step.params), *stored_types(operator, step.params))}
         for projection in select.expressions:
             name, expression = projection.alias_or_name, projection.unalias()
             require_one_sample(expression)
@@ -333,7 +341,8 @@ class _Compiler:
     def _filter(self, step: Any, operator: Operator, select: dict[str, exp.Expr], note: str) -> None:
         columns = self._measure(step, operator, select, note)
         bounded = {name: ends for name, ends in operator.bounds.items() if name in columns}
-        conditions = [in_range(ident(columns[name]), kept_range(step.params, *ends)) for name, ends in bounded.items()]
+        params = self.chain.params_of(step)
+        conditions = [in_range(ident(columns[name]), kept_range(params, *ends)) for name, ends in bounded.items()]
         verdicts = verdicts_of(select)
         if verdicts:
             conditions.append(self._predicate(step, operator, verdicts, columns))
@@ -372,7 +381,8 @@ class _Compiler:
     def _measure(self, step: Any, operator: Operator, select: dict[str, exp.Expr], note: str) -> dict[str, str]:
         """Define the statistics of a step; return their columns by name."""
         columns: dict[str, str] = {}
-        stats = operator.stats_of(step.params)
+        by_column = stored_types(operator, step.params)
+        stats = operator.stats_of(step.params) | {name: {"type": kind} for name, kind in by_column.items()}
         for name, expression in select.items():
             if operator.kind != "stats" and (is_verdict(name) or name in TEXTS):
                 continue
@@ -387,6 +397,8 @@ class _Compiler:
         for stat in self.chain.stats:
             if stat.step == step.index:
                 self._remember(stat)
+        held = {name: columns.get(stored_name(operator, name)) for name in step.params if name in operator.params}
+        self.chain.bounds[step.index] = {n: c for n, c in held.items() if c and stored_name(operator, n) in by_column}
         return columns
 
     def _remember(self, stat: Stat) -> None:

@@ -6,6 +6,7 @@ import os.path
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from refinery.common.lazy import exp
 from refinery.compiler.bounds import misses
 from refinery.compiler.model import Chain, Stat
 from refinery.compiler.templates import ident, lit
@@ -62,7 +63,7 @@ def _case(cells: list[tuple[str, str]], otherwise: str) -> str:
 def _of_bounds(chain: Chain, step: Any) -> Iterator[tuple[str, Cells]]:
     """Tests for the bounds that a statistic of the step breaks, in order, each with the ledger's cells."""
     for stat in chain.stats:
-        kept = stat.range_by(step.params)
+        kept = stat.range_by(chain.params_of(step))
         if stat.step != step.index or not (kept.ends or kept.reversed):
             continue
         name = {"statistic": lit(stat.column)}
@@ -88,7 +89,7 @@ def _of_predicate(chain: Chain, step: Any, of_own: bool) -> Iterator[tuple[str, 
         cells = {"reason": reason(predicate.parameter, term, null, stats)}
         if column in stats:
             cells["statistic"] = lit(stats[column].column)
-            if kind == "than" and not null:
+            if kind == "than" and not null and {c.sql("duckdb") for c in constants[0].find_all(exp.Column)} <= {*stats}:
                 cells |= {"value": _number(stats[column]), "bound": f"TRY_CAST({constants[0].sql('duckdb')} AS DOUBLE)"}
         yield test, cells
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from refinery.compiler.column_names import Keys
 from refinery.compiler.layers import Layers
-from refinery.compiler.templates import ident
+from refinery.compiler.templates import ColumnValue, ident
 from refinery.compiler.terms import Predicate
 from refinery.operators.bounds import KeptRange, kept_range
 from refinery.recipe.lost import MissingStatistics
@@ -149,6 +149,13 @@ class Chain:
     predicates: dict[int, Predicate] = field(default_factory=dict)  # filter step -> the terms of its predicate
     terms: dict[int, str] = field(default_factory=dict)  # filter step -> column with the code of the term that failed
     asked: dict[int, set[str]] = field(default_factory=dict)  # step -> names that its statement has looked up
+    # step -> column of a statistic that holds each sample's value of a parameter that depends on a column
+    bounds: dict[int, dict[str, str]] = field(default_factory=dict)
+
+    def params_of(self, step: Any) -> dict[str, Any]:
+        """Parameters of a step, with columns in place of numbers that depend on a column."""
+        own = self.bounds.get(step.index, {})
+        return {**step.params, **{name: ColumnValue(ident(column), name) for name, column in own.items()}}
 
     def select(self, columns: list[str], plain: bool = False) -> str:
         """A statement over `batch` that computes `columns` (texts `expression AS name`).

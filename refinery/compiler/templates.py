@@ -13,6 +13,7 @@ from refinery.common.duckdb_facts.names import KEYWORDS
 from refinery.common.fields import quoted
 from refinery.common.lazy import jinja2
 from refinery.compiler.template_code import code_cache
+from refinery.errors import RefineryError
 
 
 @lru_cache(maxsize=1024)
@@ -58,11 +59,38 @@ def _argument(node: jinja2.nodes.Expr) -> Argument | None:
     return Argument(node.value) if isinstance(node, jinja2.nodes.Const) and isinstance(node.value, str) else None
 
 
+class DependsOnColumn(RefineryError):
+    """A template needs the value of a parameter that each sample has for itself."""
+
+    def __init__(self, parameter: str) -> None:
+        super().__init__(f"{parameter} depends on a column, but shapes the SQL")
+        self.parameter = parameter
+
+
+class ColumnValue:
+    """The column with each sample's value of a parameter, which a template can only write (`| lit`)."""
+
+    __slots__ = ("parameter", "sql")
+
+    def __init__(self, sql: str, parameter: str) -> None:
+        self.sql, self.parameter = sql, parameter
+
+    def _need(self, *_: Any) -> Any:
+        raise DependsOnColumn(self.parameter)
+
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __len__ = __iter__ = __contains__ = _need
+    __getitem__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __neg__ = _need
+    __str__ = __format__ = __float__ = __int__ = _need
+    __hash__ = None  # type: ignore[assignment]
+
+
 def lit(value: Any) -> str:
-    """`value` as a SQL literal: None, bool, int, float, str, or a list of these.
+    """`value` as a SQL literal: None, bool, int, float, str, or a list of these; a `ColumnValue` as its column.
 
     Raises TypeError for any other type. No character of a string can end the literal, so no value can change a statement.
     """
+    if isinstance(value, ColumnValue):
+        return value.sql
     if value is None:
         return "NULL"
     if isinstance(value, bool):

@@ -205,7 +205,7 @@ def _named(tree: exp.Expr, parameter: str) -> exp.Expr:
 
 
 def compared(term: Term, parameter: str) -> tuple[str, str, list[exp.Expr]]:
-    """Column and constants of a term that compares one column: its SQL, the kind (`in` or `than`), the constants."""
+    """Column and bounds of a term that compares a column: its SQL, the kind (`in` or `than`), constants or a column."""
     tree = _named(term.tree, parameter)
     if isinstance(tree, exp.EQ):
         tree = exp.In(this=tree.this, expressions=[tree.expression])
@@ -213,9 +213,9 @@ def compared(term: Term, parameter: str) -> tuple[str, str, list[exp.Expr]]:
         return tree.this.sql("duckdb"), "in", list(tree.expressions)
     if isinstance(tree, (exp.GT, exp.GTE, exp.LT, exp.LTE)):
         sides = (tree.this, tree.expression)
-        column, constant = sides if isinstance(sides[0], exp.Column) else sides[::-1]
-        if isinstance(column, exp.Column) and _is_constant(constant):
-            return column.sql("duckdb"), "than", [constant]
+        column, bound = sides if isinstance(sides[0], exp.Column) else sides[::-1]
+        if isinstance(column, exp.Column) and (_is_constant(bound) or isinstance(bound, exp.Column)):
+            return column.sql("duckdb"), "than", [bound]
     return "", "", []
 
 

@@ -83,8 +83,9 @@ def tune(stored: FinishedRun, operator: str, texts: Sequence[str]) -> Tuning:
     chain = next(chain for chain in chains if step.index in chain.alive)
     stats = [stat for stat in chain.stats if stat.step == step.index]
     tried = _values(stored, step, spec, step.index in chain.conditions, texts)
+    _require_one_bound(chain, step, stats, tried)
     combinations = _combinations(step, tried, stats)
-    counts = _counted(stored, step, stats, combinations, _others(stored, chains, step))
+    counts = _counted(stored, step, chain, stats, combinations, _others(stored, chains, step))
     return _tuning(stored, step, stats, counts, _notes(stored, chains, step))
 
 
@@ -146,6 +147,17 @@ def _values(stored: FinishedRun, step: Any, spec: Any, conditional: bool, texts:
     return values_by_param
 
 
+def _require_one_bound(chain: Chain, step: Any, stats: Sequence[Stat], tried: Mapping[str, Any]) -> None:
+    """Raise RecipeError if a bound of a tried statistic depends on a column: then there is no one bound to try."""
+    for stat in stats:
+        ends = {stat.low, stat.high} & chain.bounds[step.index].keys()
+        if ends and {stat.low, stat.high} & {*tried}:
+            what = f"{min(map(str, ends))} of {step.name} depends on a column, so there is no one bound to try"
+            raise RecipeError(
+                [Problem("--param", what, "Change the values in the recipe, and run `refinery refilter`.")]
+            )
+
+
 def _order(value: Any) -> tuple[bool, float]:
     return (value is None, 0.0 if value is None else float(value))
 
@@ -171,12 +183,17 @@ def _condition(stat: Stat, params: Mapping[str, Any]) -> str:
 
 
 def _counted(
-    stored: FinishedRun, step: Any, stats: Sequence[Stat], combinations: Sequence[dict[str, Any]], others: str
+    stored: FinishedRun,
+    step: Any,
+    chain: Chain,
+    stats: Sequence[Stat],
+    combinations: Sequence[dict[str, Any]],
+    others: str,
 ) -> list[Trial]:
     """Count the samples that each combination keeps."""
-    names = set(combinations[0])
+    names, own = set(combinations[0]), chain.params_of(step)
     moving = [s for s in stats if s.low or s.high if names & {s.low, s.high, *RANGE_PARAMS}]
-    fixed = [_condition(s, step.params) for s in stats if (s.low or s.high) and s not in moving]
+    fixed = [_condition(s, own) for s in stats if (s.low or s.high) and s not in moving]
     versions = sorted(int(n) for c in stored.columns["row_outcomes"] for n in re.findall(r"^_bytes_(\d+)$", c))
     text_version = max((version for version in versions if version <= step.index), default=versions[0])
     is_last = not any(_removes(stored, other) for other in stored.recipe.steps if other.index > step.index)
@@ -192,7 +209,7 @@ def _counted(
     )
     stored.con.execute(classes).fetchall()
     conditions = [
-        " AND ".join(f"({_condition(stat, {**step.params, **values})})" for stat in moving) for values in combinations
+        " AND ".join(f"({_condition(stat, {**own, **values})})" for stat in moving) for values in combinations
     ]
     rows = stored.con.execute(template(read_sql("analysis/tune.sql")).render(conditions=conditions)).fetchall()
     rows = rows or [(number, 0, 0, 0, 0, 0, 0) for number in range(len(conditions))]  # no sample came to the step

@@ -46,7 +46,8 @@ class KeptRange:
     @property
     def crossed(self) -> bool:
         """True if the lower bound is above the upper bound."""
-        return self.low is not None and self.high is not None and self.low.value > self.high.value
+        low, high = (end.value if end is not None else None for end in (self.low, self.high))
+        return isinstance(low, (int, float)) and isinstance(high, (int, float)) and low > high
 
     @property
     def empty(self) -> bool:
@@ -71,7 +72,8 @@ def kept_range(params: Mapping[str, Any], low: str | None, high: str | None) -> 
     reverse = bool(params.get("reversed_range"))
     lower = _end(params, low, "min_closed_interval", reverse)
     upper = _end(params, high, "max_closed_interval", reverse)
-    return KeptRange(lower, None if upper is not None and upper.value == UNBOUNDED else upper, reverse)
+    unbounded = upper is not None and isinstance(upper.value, (int, float)) and upper.value == UNBOUNDED
+    return KeptRange(lower, None if unbounded else upper, reverse)
 
 
 def _end(params: Mapping[str, Any], name: str | None, closed: str, reverse: bool) -> FilterBound | None:

@@ -11,6 +11,7 @@ from refinery.common.fields import keys_of
 from refinery.compiler.templates import arguments
 from refinery.operators import Library, Operator, is_shipped
 from refinery.recipe import Recipe
+from refinery.recipe.by_column import ByColumn
 
 # Texts and comments, functions, types of casts, members behind a point, names, and names in quotes.
 _TOKEN = re.compile(
@@ -67,6 +68,9 @@ def _of_step(step: Any, operator: Operator) -> Iterator[str]:
     for name, param in operator.params.items():
         if param.type == "sql" and step.params.get(name) is not None:
             yield from names_in(str(step.params[name]))
+    for value in step.params.values():
+        if isinstance(value, ByColumn):
+            yield from names_in(value.column)
     keep = step.params.get("keep", "first") if operator.kind == "deduplicator" else "first"
     if isinstance(keep, str) and keep != "first":
         yield from names_in(keep)

@@ -12,6 +12,7 @@ from typing import Any
 
 from refinery.io.readers.registry import READABLE
 from refinery.operators.resources import RESOURCE_ALIASES, RESOURCE_PARAMS
+from refinery.recipe.by_column import TYPES
 from refinery.recipe.key import RecipeKey
 from refinery.recipe.keys import BASE_PARAMS, DATASET_KEYS, KEYS, RANGE_PARAMS, SOURCE_KEYS, SUMMARY_KEYS, TEXT_KEY
 from refinery.recipe.model import GROUPS, LibraryLike, OperatorLike
@@ -43,6 +44,7 @@ def recipe_schema(library: LibraryLike) -> Schema:
         "$defs": {
             **DEFINITIONS,
             "no_effect": {"description": "Accepted without effect."},
+            "by_column": {"description": "Values by the text of a column.", "type": "object", "minProperties": 1},
             "step": _step(operators),
             **{name: value_of(param, param.doc) for name, param in RESOURCE_PARAMS.items()},
             **{f"operator_{name}": _operator(operator) for name, operator in operators.items()},
@@ -121,6 +123,9 @@ def _step(operators: Mapping[str, OperatorLike]) -> Schema:
 def _operator(operator: OperatorLike) -> Schema:
     """The parameters of an operator."""
     plain = {name: value_of(param, _doc(param)) for name, param in operator.params.items()}
+    for name in plain if operator.kind != "deduplicator" else ():
+        if "anyOf" in plain[name] and operator.params[name].type in TYPES:
+            plain[name]["anyOf"].append(ref("by_column"))
     plain.setdefault(TEXT_KEY, value_of(_TEXT_KEY, _TEXT_KEY.help))
     for name in (*RESOURCE_PARAMS, *RESOURCE_ALIASES):
         plain.setdefault(name, ref(RESOURCE_ALIASES.get(name, name)))

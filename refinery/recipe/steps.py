@@ -13,6 +13,7 @@ from refinery.operators.bounds import KeptRange, kept_range
 from refinery.operators.resources import RESOURCE_ALIASES, RESOURCE_PARAMS, problem_with, without_effect
 from refinery.recipe.absolute_paths import located_params
 from refinery.recipe.assets import Assets
+from refinery.recipe.by_column import by_text, is_by_column, take_by_column
 from refinery.recipe.data_juicer import DATA_JUICER_OPERATORS
 from refinery.recipe.key import RecipeKey
 from refinery.recipe.keys import BASE_PARAMS, RANGE_PARAMS, TEXT_KEY
@@ -193,7 +194,7 @@ class _Reader:
             if _is_resource(operator, name):
                 continue
             if name in specs:
-                value = take(entry.node, specs[name], label, self.problems)
+                value = self._value(operator, name, entry.node, specs[name], label)
                 if name in params or value is not None:
                     params[name] = value
             else:
@@ -206,6 +207,18 @@ class _Reader:
             if getattr(param, "required", False) and name not in entries and params[name] is None:
                 self.problems.add(place, f"{operator.name} needs {name}", f"Write {name}: ... below it.")
         return located_params(params, operator.params)
+
+    def _value(self, operator: OperatorLike, name: str, node: Node, spec: Any, label: str) -> Any:
+        """The value of a parameter, or its values by a column."""
+        if operator.kind == "deduplicator" or name not in operator.params or not is_by_column(node, spec):
+            return take(node, spec, label, self.problems)
+        assert isinstance(node, Mapping)
+        if any("{" + name in pattern for pattern in getattr(operator, "stats", {})):
+            self.problems.add(
+                node.place, f"{label} cannot depend on a column: statistics have its value in their names"
+            )
+            return _default(spec)
+        return take_by_column(node, spec, label, name, self.problems)
 
     def _resources(self, operator: OperatorLike, entries: Given) -> dict[str, Any]:
         """Resources that the recipe gives the step, by their newer names."""
@@ -253,7 +266,7 @@ class _Reader:
                 hint = f"Install it: {install_command(extra)}"
                 self.problems.add(place, f"{operator.name} needs the Python package {module}", hint)
                 return
-        for sentence in operator.check(params):
+        for sentence in dict.fromkeys(sentence for one in by_text(params) for sentence in operator.check(one)):
             self.problems.add(place, f"{operator.name}: {sentence}")
 
     def _check_bounds(self, name: str, low: str, high: str, params: dict[str, Any], entries: Given) -> None:

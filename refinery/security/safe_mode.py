@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from refinery.common.paths import TYPES
 from refinery.operators import Library
+from refinery.recipe.by_column import COLUMN, DEFAULT, FILE, FOLDER, KEY, LONG, is_by_column
 from refinery.recipe.executors import on_cluster
 from refinery.recipe.inputs import from_dataset, from_path
 from refinery.recipe.step_items import operator_of
@@ -110,6 +111,18 @@ class SafeRecipe:
                 self._sql(value, f"{name}.{param}")
             elif kind in TYPES:
                 self._path(value, f"{name}.{param}")
+            elif kind and is_by_column(value.node, operator.params[param]):
+                self._by_column(value.node, f"{name}.{param}")
+
+    def _by_column(self, node: Any, label: str) -> None:
+        """Refuse SQL in place of a column's name, and files of values outside of the allowed folders."""
+        for key, entry in node.entries.items():
+            if key == COLUMN:
+                self._sql(entry, label)
+            elif key in (FILE, FOLDER) or (key not in (KEY, DEFAULT) and isinstance(entry.node, Scalar)):
+                self._path(entry, label)
+            if key not in LONG and not _NAME.fullmatch(key):
+                self._refuse(entry.place, f"{label} is SQL")
 
     def _sql(self, entry: Entry | None, label: str) -> None:
         for value in _texts(entry):

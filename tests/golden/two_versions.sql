@@ -231,7 +231,19 @@ SELECT
       ELSE NULL
     END
     WHEN 4
-    THEN NULL
+    THEN CASE
+      WHEN (
+        text_len >= text_len_3
+      ) IS NULL AND text_len IS NULL
+      THEN 'text_len'
+      WHEN (
+        text_len >= text_len_3
+      ) IS NULL AND text_len_3 IS NULL
+      THEN 'text_len'
+      WHEN NOT coalesce(text_len >= text_len_3, FALSE)
+      THEN 'text_len'
+      ELSE NULL
+    END
   END AS TEXT) AS statistic,
   CAST(CASE _dropped
     WHEN 1
@@ -245,7 +257,19 @@ SELECT
       ELSE NULL
     END
     WHEN 4
-    THEN NULL
+    THEN CASE
+      WHEN (
+        text_len >= text_len_3
+      ) IS NULL AND text_len IS NULL
+      THEN NULL
+      WHEN (
+        text_len >= text_len_3
+      ) IS NULL AND text_len_3 IS NULL
+      THEN NULL
+      WHEN NOT coalesce(text_len >= text_len_3, FALSE)
+      THEN TRY_CAST(text_len AS DOUBLE)
+      ELSE NULL
+    END
   END AS DOUBLE) AS value,
   CAST(CASE _dropped
     WHEN 1
@@ -253,7 +277,19 @@ SELECT
     WHEN 3
     THEN CASE WHEN text_len_3 < 10 THEN 10 WHEN text_len_3 > 100 THEN 100 ELSE NULL END
     WHEN 4
-    THEN NULL
+    THEN CASE
+      WHEN (
+        text_len >= text_len_3
+      ) IS NULL AND text_len IS NULL
+      THEN NULL
+      WHEN (
+        text_len >= text_len_3
+      ) IS NULL AND text_len_3 IS NULL
+      THEN NULL
+      WHEN NOT coalesce(text_len >= text_len_3, FALSE)
+      THEN TRY_CAST(text_len_3 AS DOUBLE)
+      ELSE NULL
+    END
   END AS DOUBLE) AS bound,
   CAST(NULL AS BIGINT) AS kept_instead,
   CAST(NULL AS TEXT) AS name

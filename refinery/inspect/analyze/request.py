@@ -15,7 +15,7 @@ from refinery.common.paths import absolute
 from refinery.errors import Problem, RecipeError, did_you_mean
 from refinery.execution.open import changes_of, open_recipe
 from refinery.io.writers.registry import NOTHING
-from refinery.operators import Library, Operator
+from refinery.operators import Library, Operator, is_shipped
 from refinery.recipe import Recipe
 from refinery.recipe.override import Override, parse_variables
 
@@ -95,11 +95,16 @@ def stem(path: str) -> str:
 
 
 def default_operators(library: Library) -> list[str]:
-    """Filters that compute statistics with their defaults alone: no parameter, file or package is missing."""
+    """Filters that compute statistics with their defaults alone: no parameter, file or package is missing.
+
+    Of shipped filters those of Data-Juicer, as its analyzer has it: other pipelines measure the same in other words.
+    """
     return [
         name
         for name, operator in library.operators.items()
-        if operator.kind == "filter" and operator.bounds and not operator.alias_of and _runs_by_default(operator)
+        if operator.kind == "filter" and operator.bounds and not operator.alias_of
+        if "Data-Juicer" in operator.peer or not is_shipped(operator.path)
+        if _runs_by_default(operator)
     ]
 
 
