@@ -25,6 +25,7 @@ TABLES = (
     "quarantine",
     "shards",
     "files",
+    "passed_over",
 )
 
 # What may differ between two runs over the same samples: names, places, times, sizes in memory.

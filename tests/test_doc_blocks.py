@@ -70,7 +70,6 @@ ELSEWHERE = {
     ("extending", '"resources": {"files"'): "tests.test_doc_blocks:test_parts_of_headers_are_literals",
     ("writing-kernels", '"functions": {'): "tests.test_doc_blocks:test_parts_of_headers_are_literals",
     ("extending", "my_operators/"): "tests.test_doc_blocks:test_folders_of_operators_are_those_of_the_page",
-    ("extending", "# my_operators/readers/wet.py"): "tests.io.readers.test_user_formats:test_texts_of_common_crawl",
     ("extending", "# my_operators/matchers/window.py"): "tests.dedup.test_user_matcher",
     ("extending", "-- my_operators/deduplicators/recrawl_deduplicator.sql"): "tests.dedup.test_user_matcher",
     ("ray", "refinery run recipes/ray_demo/configs/demo.yaml$"): "tests.execution.ray.test_demo:test_on_a_cluster",

@@ -15,7 +15,7 @@ from refinery.recipe import dump
 from refinery.results import database, manifest, resources, trace
 from refinery.results.alarms import Alarm, alarms
 from refinery.results.database import Counts, Database
-from refinery.results.events import empty_texts, idle_steps, log_quarantine, log_traces, null_values
+from refinery.results.events import empty_texts, idle_steps, log_quarantine, log_traces, null_values, passed_over
 from refinery.results.stage_result import StageResult
 from refinery.results.stat_summary import write_statistics
 from refinery.results.whole_tables import TableMaker
@@ -52,12 +52,13 @@ def accounted(
     _write_manifest(job, db, done, description)
     idle = [] if recipe.measure_only else idle_steps(db)
     empty = empty_texts(db, prepared.stages) if recipe.exports and not exported.withheld else []
+    passed = passed_over(db)
     nulls = null_values(db) if counts.removed else []
     if counts.quarantined:
         log_quarantine(db)
     loud = alarms(db, counts, prepared.sources, recipe.max_quarantined is not None)
     db.publish()
-    notes = [*idle, *nulls, *summed, *empty]
+    notes = [*passed, *idle, *nulls, *summed, *empty]
     return _outcome(job, done, outputs, counts, description, notes, files, loud), description
 
 

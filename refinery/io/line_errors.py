@@ -11,6 +11,7 @@ from refinery import kernels
 DAMAGED = "the compressed data is damaged"
 NOT_CLOSED = "the array is not closed: the file seems to be cut off"
 STOPPED = "what follows in the file is not read"
+CUT_OFF = "the record is cut off: the file ends within it"
 
 
 def explain_json(raw: bytes) -> str:

@@ -229,6 +229,8 @@ class _Order:
         """The source; None, with a note, for an empty file that is no table. file: facts of the file, see `_File`."""
         try:
             reader, suffix, size, compression = self.formats[kind], full_suffix(path), file.size, None
+            if lacking := reader.lacking():
+                raise DataError(f"{path}: {lacking}")
             if size == 0 and not reader.one_sample:
                 self.notes.append(f"{path}: empty")
                 if reader.by_rows:
@@ -289,8 +291,10 @@ def _by_name(path: Path, formats: Formats) -> str:
     databases = (".duckdb", ".sqlite", ".sqlite3", ".db")
     if suffix in databases:
         cure = "Write the samples of one of its tables to a file first, in DuckDB: COPY (FROM ...) TO 'samples.parquet'"
-    elif suffix in (".warc", ".arc", ".wet", ".wat"):
-        cure = "Extract the texts of web archives first, for example with trafilatura or datatrove, to .jsonl"
+    elif suffix == ".wat":
+        cure = "WAT files hold metadata of pages alone: name the .warc or .wet files of the crawl"
+    elif suffix == ".arc":
+        cure = "Convert the archive to WARC first, for example with warcio: warcio recompress old.arc.gz new.warc.gz"
     elif suffix == ".txt" and compression:
         cure = "A text file is one sample: unpack it; if each line is a sample, name it as JSON Lines with an object in each"
     elif suffix in (".pdf", ".docx"):

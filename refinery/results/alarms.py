@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from refinery.io.file_errors import likely_reason
-from refinery.io.line_errors import DAMAGED, NOT_CLOSED, STOPPED
+from refinery.io.line_errors import CUT_OFF, DAMAGED, NOT_CLOSED, STOPPED
 from refinery.io.model import Source
 from refinery.results.database import Counts, Database
 from refinery.results.stage_result import StageResult
@@ -25,7 +25,7 @@ FROM quarantine GROUP BY step, operator, reason
 _REMOVED = "SELECT step, operator, reason, count(*) AS rows, NULL AS place FROM ledger GROUP BY ALL"
 _REASONS = f"{KINDS} UNION ALL {_REMOVED} ORDER BY rows DESC, step, reason LIMIT {_MOST}"
 # Errors of a row at which reading of its file ended before the end.
-_CUT_SHORT = (DAMAGED, NOT_CLOSED, STOPPED)
+_CUT_SHORT = (DAMAGED, NOT_CLOSED, STOPPED, CUT_OFF)
 _UNFINISHED = f"""
 SELECT file, error FROM quarantine
 WHERE step = 0 AND ({" OR ".join(f"starts_with(error, '{error}')" for error in _CUT_SHORT)})

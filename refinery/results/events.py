@@ -100,6 +100,18 @@ def empty_texts(db: Database, stages: Sequence[CompiledStage]) -> list[str]:
     return [f"{empty:,} kept sample{'s have' if empty > 1 else ' has'} an empty text; {cure}"] if empty else []
 
 
+def passed_over(db: Database) -> list[str]:
+    """A line for the user on parts of files that are no samples, by kind, and one on payloads that are no text."""
+    rows = db.rows(
+        "SELECT kind, CAST(sum(number) AS BIGINT) AS total FROM passed_over GROUP BY kind ORDER BY total DESC, kind"
+    )
+    if not rows:
+        return []
+    listed = ", ".join(f"{count:,} {kind}" for kind, count in rows)
+    event("passed_over", f"no samples, and passed over: {listed}", kinds=dict(rows))
+    return [f"no samples, and passed over: {listed}"]
+
+
 def null_values(db: Database) -> list[str]:
     """Lines for the user on samples that a filter removed for a value that is NULL, one for each step and value."""
     rows = db.rows(

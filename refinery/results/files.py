@@ -1,4 +1,4 @@
-"""The tables `files`, rows of each input file, and `table_parts`, files of tables."""
+"""The tables `files`, rows of each input file, `passed_over`, what is no sample there, and `table_parts`, files of tables."""
 
 from __future__ import annotations
 
@@ -34,6 +34,13 @@ def file_table(shards: Sequence[Shard], results: Sequence[ShardResult]) -> pa.Ta
             rows.append(result.rows)
     counts = np.array(rows, np.int64)
     return pa.table({"file": of_texts(files), "first_row": ints(np.cumsum(counts) - counts), "rows": ints(counts)})
+
+
+def passed_over_table(results: Sequence[ShardResult]) -> pa.Table:
+    """A row for each shard and kind of what was passed over in its files: `shard`, `kind`, `number`. results: of the first stage."""
+    rows = [(result.shard, kind, number) for result in results for kind, number in result.passed_over]
+    shards, numbers = (ints(np.array([row[at] for row in rows], np.int64)) for at in (0, 2))
+    return pa.table({"shard": shards, "kind": of_texts([row[1] for row in rows]), "number": numbers})
 
 
 def part_table(parts: Sequence[tuple[str, str, int, int]]) -> pa.Table:

@@ -38,7 +38,7 @@ class ShardResult:
     part, facts, quarantine, match_keys, rows_left: names in the store, empty where there is no such file. part_bytes: size
     of the part's file. key: digest of what decides the result. reused: made by an earlier run or try. rows_of: rows of
     each of the shard's files, if it has several. verbatim: all lines were read, and none was written anew. undeclared: notes on undeclared files that operators have read; a
-    result with such notes is not used again. killed: times that the process of the shard was killed before it came to this result.
+    result with such notes is not used again. passed_over: kinds and numbers of parts of the files that are no samples. killed: times that the process of the shard was killed before it came to this result.
     """
 
     shard: int
@@ -59,6 +59,7 @@ class ShardResult:
     rows_of: tuple[int, ...] = ()
     undeclared: tuple[str, ...] = ()
     verbatim: bool = False
+    passed_over: tuple[tuple[str, int], ...] = ()
     killed: int = 0
 
     def files(self) -> list[str]:

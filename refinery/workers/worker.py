@@ -22,6 +22,7 @@ import pyarrow as pa
 from refinery.common.lazy import duckdb, pc
 from refinery.compiler.program import Program
 from refinery.io.model import Part, Shard
+from refinery.io.readers.passed_over import counted
 from refinery.io.readers.read import Batch, read
 from refinery.io.readers.shared_decompression import keep_in
 from refinery.io.side_files import SideFiles
@@ -145,10 +146,11 @@ class Worker:
         base = leaving.scratch(stem) if piece is None and task.write else ""
         writer = PartWriter(base, self.program.lines, task.compression, piece)
         with writer if task.write else nullcontext():
-            with leaving.reading():
+            with leaving.reading(), counted() as beside:
                 for batch in self.batches(shard, task):
                     self._pass(batch, output, writer)
             result.seconds, result.rows_of = dict(output.seconds), output.rows_of()
+            result.passed_over = tuple(sorted(beside.items()))
             self._beside.require()  # before the key of the result is recorded
             for reader in {source.reader for source in shard.sources if source.reader}:
                 self.connection.undeclared.follow(Path(reader))

@@ -71,7 +71,8 @@ def test_another_delimiter_is_named(tmp_path: Path, name: str) -> None:
     [
         ("a.duckdb", "Write the samples of one of its tables to a file first"),
         ("a.sqlite", "Write the samples of one of its tables to a file first"),
-        ("a.warc.gz", "Extract the texts of web archives first"),
+        ("a.warc.wat.gz", "WAT files hold metadata of pages alone"),
+        ("a.arc.gz", "Convert the archive to WARC first"),
         ("a.txt.gz", "A text file is one sample: unpack it"),
     ],
 )

@@ -258,7 +258,19 @@ def _places(stored: FinishedRun, prepared: Plan) -> list[ShardPosition]:
         )
     ends = [after[5] if after[0] == here[0] else here[5] for here, after in zip(shards, shards[1:], strict=False)]
     lines = [max(0, end - here[5]) for here, end in zip(shards, [*ends, 0], strict=False)]
-    return [ShardPosition(shard[3], shard[4], count) for shard, count in zip(shards, lines, strict=True)]
+    beside = _passed_over(stored)
+    places = enumerate(zip(shards, lines, strict=True))
+    return [ShardPosition(shard[3], shard[4], count, beside.get(at, ())) for at, (shard, count) in places]
+
+
+def _passed_over(stored: FinishedRun) -> dict[int, tuple[tuple[str, int], ...]]:
+    """What the run has passed over in its input, by shard; nothing in runs of earlier versions."""
+    if not stored.con.execute("FROM duckdb_tables() WHERE table_name = 'passed_over'").fetchall():
+        return {}
+    beside: dict[int, tuple[tuple[str, int], ...]] = {}
+    for shard, kind, number in stored.con.execute("FROM passed_over ORDER BY shard, kind").fetchall():
+        beside[shard] = (*beside.get(shard, ()), (kind, number))
+    return beside
 
 
 def _notes(prepared: Plan, change: RecipeChange, again: int, rows: int) -> list[str]:

@@ -28,11 +28,15 @@ ORDER BY 1
 
 @dataclass(frozen=True)
 class ShardPosition:
-    """A shard's place in the run: the number of its first sample, its samples and physical lines, good or bad."""
+    """A shard's place in the run: the number of its first sample, its samples and physical lines, good or bad.
+
+    passed_over: kinds and numbers of parts of its files that are no samples.
+    """
 
     first: int
     rows: int
     lines: int
+    passed_over: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass

@@ -95,8 +95,8 @@ class StoredRunFacts:
     def end(self, done: Sequence[StageResult]) -> None:
         """Note the time; the bytes of the input are those that the run has read."""
         self.decided = time.perf_counter()
-        for result in done[0].results:
-            result.bytes = 0
+        for result, place in zip(done[0].results, self._places, strict=True):
+            result.bytes, result.passed_over = 0, place.passed_over
         if done[0].results:
             done[0].results[0].bytes = self._stored.manifest["bytes"]
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple
 
+from refinery.common.extras import lacks
 from refinery.io.model import Shard, Source
 
 if TYPE_CHECKING:
@@ -57,7 +59,7 @@ class Reader(ABC):
     costs less than writing its samples for the next stage. inferred: types of columns are found by reading all rows.
     script: the template of `refinery sql` that reads files; "" if no SQL can. script_line: the
     expression there for a sample as one line. hints: a wrong format can be seen by the
-    first bytes.
+    first bytes. needs: modules that reading imports; extra: of pyproject.toml, that brings them.
     """
 
     name = ""
@@ -79,6 +81,8 @@ class Reader(ABC):
     script = ""
     script_line = "line"
     hints = False
+    needs: tuple[str, ...] = ()
+    extra = ""
 
     @abstractmethod
     def batches(self, shard: Shard, limits: ReadLimits) -> Iterator[Batch]:
@@ -99,6 +103,11 @@ class Reader(ABC):
     def count(self, shard: Shard) -> int | None:
         """Number of samples of a shard of one file; None if only reading the batches counts them."""
         return None
+
+    def lacking(self) -> str:
+        """The message that a library is missing, with the cure; "" if all are there."""
+        missing = next((module for module in self.needs if find_spec(module) is None), "")
+        return lacks(f"reading {self.name}", self.extra, ImportError(name=missing)) if missing else ""
 
     def code(self) -> str:
         """Path of the Python file of a reader that is none of refinery's; "" for the others."""

@@ -17,6 +17,7 @@ from refinery.io.readers.spooled import SpooledReader
 from refinery.io.readers.tables import Arrow, ParquetReader
 from refinery.io.readers.text import Text
 from refinery.io.readers.user import UserReader
+from refinery.io.readers.warc import Warc
 from refinery.operators.reader_files import ReaderFile
 
 READERS: tuple[Reader, ...] = (
@@ -27,6 +28,7 @@ READERS: tuple[Reader, ...] = (
     Delimited("tsv", "\t"),
     Arrow(),
     Text(),
+    Warc(),
     SpooledReader(),
 )
 # Values of `format` in a recipe's `dataset`.

@@ -50,27 +50,6 @@ def test_the_example_of_the_documentation(tmp_path: Path, recipe: dict[str, Any]
     ]
 
 
-def record(kind: str, body: bytes, number: int) -> bytes:
-    head = f"WARC/1.0\r\nWARC-Type: {kind}\r\nWARC-Record-ID: <{number}>\r\nWARC-Target-URI: https://a.b/{number}\r\n"
-    return head.encode() + f"Content-Length: {len(body)}\r\n\r\n".encode() + body + b"\r\n\r\n"
-
-
-def test_texts_of_common_crawl(tmp_path: Path) -> None:
-    """Records of WET, each compressed by itself as Common Crawl does; one is not UTF-8, the last one is cut off."""
-    long = "a line\nWARC/1.0\r\n" * 20_000
-    records = [record("warcinfo", b"x: y\r\n", 0), record("conversion", long.encode(), 1)]
-    records += [record("conversion", b"\xff" * 9, 2), record("conversion", "\u00e9t\u00e9".encode(), 3)]
-    records.append(record("conversion", b"cut off", 4)[:-8])
-    (tmp_path / "crawl.warc.wet.gz").write_bytes(b"".join(map(gzip.compress, records)))
-    own = folder_with(tmp_path / "own", example("wet"), "wet")
-    places = {"dataset_path": str(tmp_path / "crawl.warc.wet.gz"), "export_path": str(tmp_path / "run" / "out.jsonl")}
-    run = refinery.run({**places, "operators": [str(own)], "process": [{"text_length_filter": {"min_len": 1}}]})
-    texts = {"<1>": long, "<3>": "\u00e9t\u00e9"}
-    assert exported(run) == [{"id": i, "url": f"https://a.b/{i[1]}", "text": text} for i, text in texts.items()]
-    errors = [error for (error,) in rows(run, "quarantine", "error")]
-    assert [("not UTF-8" in error, "<4> is cut off" in error) for error in errors] == [(True, False), (False, True)]
-
-
 def test_results_are_used_again_until_the_reader_changes(tmp_path: Path, recipe: dict[str, Any]) -> None:
     first = refinery.run(recipe)
     assert not any(reused(first))
@@ -201,7 +180,7 @@ def test_recipes_and_their_schema_know_the_format(tmp_path: Path) -> None:
     library = Library((folder_with(tmp_path, example()),))
     assert '"fasta"' in json.dumps(recipe_schema(library)) and '"fasta"' not in json.dumps(recipe_schema(Library()))
     source = {"type": "local", "path": str(tmp_path), "format": "fast"}
-    with pytest.raises(RecipeError, match="formats are jsonl, .*, txt, fasta. Did you mean 'fasta'"):
+    with pytest.raises(RecipeError, match="formats are jsonl, .*, warc, fasta. Did you mean 'fasta'"):
         refinery.run({"dataset": {"configs": [source]}, "operators": [str(tmp_path)], "process": []})
 
 
