@@ -15,6 +15,7 @@ from refinery.kernels.core.stripping import stripped
 from refinery.kernels.core.utf8 import before, copy, decode
 from refinery.kernels.text.line_marks import line_end
 from refinery.kernels.unicode.word_break import properties
+from refinery.kernels.unicode.word_segments import words_in
 from refinery.kernels.words.cut_tokens import longest_token
 
 UPPER, DIGIT, ASCII_DIGIT = 1, 2, 4  # str.isupper, str.isdigit, 0 to 9
@@ -25,6 +26,7 @@ BYTE_RATIO = 1  # as RATIO, characters of the class per byte
 WORDS = 2  # the number of words between white space is from `low` to `high`
 END_MARK = 3  # the last character that is not white space is one of . ! ? " …; with `high`, it ends no ellipsis
 LONGEST = 4  # the longest token, by model `low` of `cut_tokens`, has at most `high` characters
+UNICODE_WORDS = 5  # the number of segments of UAX 29 with a letter or digit of Unicode is from `low` to `high`
 
 _capitals = lanes(lambda x: within(x, 0x41, 0x5A))
 _blanks = lanes(lambda x: within(x, 0x00, 0x20))
@@ -112,6 +114,8 @@ def _kept_lines(data, start, broken, end, out, w, rule, low, high, cases, class_
 def _keeps(data, begin, stop, rule, low, high, cases, class_table, properties):
     if rule == WORDS:
         return low <= _word_count(data, begin, stop, class_table) <= high
+    if rule == UNICODE_WORDS:
+        return low <= words_in(data, begin, stop, properties) <= high
     if rule == END_MARK:
         return _has_end_mark(data, begin, stop, high != 0, class_table)
     if rule == LONGEST:
