@@ -31,7 +31,7 @@ def word_count(params: Mapping[str, Any]) -> Steps:
 
 SAME = (
     "bullet_filter", "ellipsis_line_ratio_filter", "line_len_modifier", "massive_web_repetition_filter", "page_len_filter",
-    "ratio_line_modifier", "text_len_filter", "word_len_filter",
+    "ratio_line_modifier", "regex_line_modifier", "regex_text_filter", "text_len_filter", "word_len_filter",
 )  # fmt: skip
 
 STEPS: dict[tuple[str, str], Translation] = {("datamap", op): same(op) for op in SAME}
