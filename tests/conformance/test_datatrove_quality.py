@@ -16,6 +16,7 @@ pytestmark = pytest.mark.recorded
 FOLDER = RECORDED / "datatrove" / "filters"
 FILTERS = {
     "GopherQualityFilter": "gopher_quality_filter",
+    "FineWebQualityFilter": "fineweb_quality_filter",
 }
 
 

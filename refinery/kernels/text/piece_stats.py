@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -15,22 +16,29 @@ from refinery.kernels.core.stripping import stripped
 from refinery.kernels.core.utf8 import decode
 from refinery.kernels.dedup.line_units import key_of
 from refinery.kernels.words import text_set
+from refinery.kernels.words.lexicon import Lexicon, lexicon, listed
 
 FIELDS = ("pieces", "taken", "chars", "terminal", "bullets", "duplicates", "duplicate_chars")
 
 LINE_FEED, BULLET = 0x0A, 0x2022
+ENDS = (".", "?", "!", '"', "'")
 
 _inner = lanes(lambda x: within(x, 0x80, 0xBF))  # bytes of a character after its first
 
 
 def piece_stats(
-    column: pa.Array | pa.ChunkedArray, paragraphs: bool, skip_blank: bool, short: Sequence[int], long: Sequence[int]
+    column: pa.Array | pa.ChunkedArray,
+    paragraphs: bool,
+    skip_blank: bool,
+    short: Sequence[int],
+    long: Sequence[int],
+    ends: Sequence[str] = ENDS,
 ) -> pa.Array:
     """Measures of each text as a struct; NULL for NULL.
 
     Pieces are separated by U+000A, or for `paragraphs` by two of them; all pieces are taken, or with `skip_blank` those
     that are more than white space. Fields for the taken pieces: their code points; the numbers of those that end in one
-    of .?!"' and that begin (after white space) with one of -*•; the number of repeated pieces and their code points;
+    of `ends`, none of which is empty, and that begin (after white space) with one of -*•; the number of repeated pieces and their code points;
     and (lists) the numbers of pieces with at most, and at least, as many code points as each limit.
     """
     view = texts(column)
@@ -39,11 +47,16 @@ def piece_stats(
     shorter, longer = np.zeros((rows, len(short)), np.int64), np.zeros((rows, len(long)), np.int64)
     limits = np.array(short, np.int64), np.array(long, np.int64)
     text_set.fill(
-        rows, _measure, view.data, view.offsets, view.valid, paragraphs, skip_blank, *limits, classes(), counts,
-        shorter, longer,
+        rows, _measure, view.data, view.offsets, view.valid, paragraphs, skip_blank, *limits, classes(), _table(tuple(ends)),
+        counts, shorter, longer,
     )  # fmt: skip
     fields = dict(zip(FIELDS, counts, strict=True))
     return structs(view.valid, **fields, short=lists(shorter), long=lists(longer))
+
+
+@lru_cache(maxsize=16)
+def _table(ends: tuple[str, ...]) -> Lexicon:
+    return lexicon(dict.fromkeys(ends, 1))
 
 
 def lists(values: np.ndarray) -> pa.Array:
@@ -54,16 +67,17 @@ def lists(values: np.ndarray) -> pa.Array:
 
 
 @entry(
-    "int64 int64[,] int64[] uint8[] int64[] bool[] bool bool int64[] int64[] uint8[] int64[,] int64[,] int64[,] -> int64 int64"
+    "int64 int64[,] int64[] uint8[] int64[] bool[] bool bool int64[] int64[] uint8[] Lexicon int64[,] int64[,] int64[,] -> int64 int64",
+    Lexicon,
 )
 def _measure(
-    row, table, scratch, data, offsets, valid, paragraphs, skip_blank, short, long, class_table, counts, shorter, longer
+    row, table, scratch, data, offsets, valid, paragraphs, skip_blank, short, long, class_table, ends, counts, shorter, longer
 ):  # fmt: skip
     """Measure rows from `row` on, for `text_set.fill`; scratch is not used."""
     while row < len(valid):
         if valid[row]:
             found = _measure_text(
-                data, offsets[row], offsets[row + 1], table, paragraphs, skip_blank, short, long, class_table,
+                data, offsets[row], offsets[row + 1], table, paragraphs, skip_blank, short, long, class_table, ends,
                 shorter[row], longer[row],
             )  # fmt: skip
             if found[0] < 0:
@@ -75,7 +89,7 @@ def _measure(
 
 
 @kernel
-def _measure_text(data, start, end, table, paragraphs, skip_blank, short, long, class_table, shorter, longer):
+def _measure_text(data, start, end, table, paragraphs, skip_blank, short, long, class_table, ends, shorter, longer):
     pieces = taken = chars = terminal = bullets = duplicates = duplicate_chars = different = 0
     shorter[:] = 0
     longer[:] = 0
@@ -93,7 +107,7 @@ def _measure_text(data, start, end, table, paragraphs, skip_blank, short, long, 
             for k in range(len(long)):
                 longer[k] += length >= long[k]
             if stop > begin:
-                terminal += _ends_a_sentence(data[stop - 1])
+                terminal += _ends_in(data, begin, stop, ends)
                 bullets += first < last and _is_bullet(data, first)
                 seen = text_set.add(table, data, key_of(data, begin, stop), begin, stop, start)
                 different += not seen
@@ -134,8 +148,12 @@ def _piece_end(data, begin, end, paragraphs):
 
 
 @kernel
-def _ends_a_sentence(byte):
-    return byte == 0x2E or byte == 0x3F or byte == 0x21 or byte == 0x22 or byte == 0x27
+def _ends_in(data, begin, stop, ends):
+    """True if data[begin:stop] ends in one of the texts `ends`."""
+    for size in range(1, min(len(ends.gate), stop - begin + 1)):
+        if listed(ends, data, stop - size, stop):
+            return True
+    return False
 
 
 @kernel

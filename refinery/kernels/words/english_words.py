@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from refinery.kernels.core.arrow import ints, strings, texts
+from refinery.kernels.core.arrow import Texts, ints, strings, texts
 from refinery.kernels.core.blocks import BLOCK, copy_block
 from refinery.kernels.core.jit import entry, inlined, kernel
 from refinery.kernels.core.utf8 import copy
@@ -22,18 +22,27 @@ LINE_FEED = 0x0A
 def english_words(column: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
     """Number of words of each text, and the words with U+000A between two; NULL for NULL. No word holds white space."""
     view = texts(column)
+    out, ends = np.empty(2 * view.size + BLOCK, np.uint8), np.zeros(len(view) + 1, np.int64)
+    counts = _filled(view, out, ends)
+    return ints(counts, view.valid), strings(out[: max(int(ends[-1]), 1)], ends, view.valid)
+
+
+def english_word_count(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Number of words of each text; NULL for NULL."""
+    view = texts(column)
+    return ints(_filled(view, np.empty(0, np.uint8), np.zeros(len(view) + 1, np.int64)), view.valid)
+
+
+def _filled(view: Texts, out: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """Numbers of words; the words themselves are written to `out`, which may be empty, and their ends to `ends`."""
     rows = len(view)
-    out, ends, counts = (
-        np.empty(2 * view.size + BLOCK, np.uint8),
-        np.zeros(rows + 1, np.int64),
-        np.zeros(rows, np.int64),
-    )
+    counts = np.zeros(rows, np.int64)
     row, room = 0, np.empty(ROOM, np.int64)
     while row < rows:
         row, needed = _write(row, room, view.data, view.offsets, view.valid, *rules(), out, ends, counts)
         if needed:
             room = np.empty(2 * needed, np.int64)
-    return ints(counts, view.valid), strings(out[: max(int(ends[-1]), 1)], ends, view.valid)
+    return counts
 
 
 @entry(
@@ -57,7 +66,10 @@ def _write(row, room, data, offsets, valid, classes, known, pairs, phrases, out,
 
 @kernel
 def _write_text(data, start, end, room, classes, known, pairs, phrases, out, w, counts, row):
-    """Write one text's words to out[w:]; returns the position behind them, and the numbers that `room` must hold."""
+    """Write one text's words to out[w:]; returns the position behind them, and the numbers that `room` must hold.
+
+    Without room in `out` the words are counted only.
+    """
     first, n, i = w, 0, start
     while i < end:
         begin = i
@@ -69,9 +81,7 @@ def _write_text(data, start, end, room, classes, known, pairs, phrases, out, w, 
             w = _word(data, begin, begin + size, out, w)
             n += 1
             if i > begin + size:
-                out[w] = data[i - 1]
-                out[w + 1] = LINE_FEED
-                w += 2
+                w = _word(data, i - 1, i, out, w)
                 n += 1
             continue
         if 3 * (i - begin) + 3 > len(room):
@@ -103,7 +113,9 @@ def _is_whole(data, begin, stop, end, known):
 
 @inlined
 def _word(data, start, end, out, w):
-    """Write data[start:end] and a line feed to out[w:]; returns the position behind them."""
+    """Write data[start:end] and a line feed to out[w:], if there is any room; returns the position behind them."""
+    if len(out) == 0:
+        return w
     if end - start <= BLOCK and start + BLOCK <= len(data) and w + BLOCK <= len(out):
         copy_block(data, start, out, w)
         w += end - start

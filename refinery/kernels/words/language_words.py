@@ -36,3 +36,10 @@ def by_library(column: pa.Array, language: str) -> pa.Array:
         [None if row is None else "\n".join(word.replace("\n", "\u2028") for word in row) for row in rows]
     )
     return structs(present(column), n=np.array([len(row or ()) for row in rows], np.int64), joined=joined)
+
+
+def english_count(column: pa.Array) -> pa.Array:
+    """Number of words of each text, by the kernel; NULL for NULL."""
+    from refinery.kernels.words.english_words import english_word_count
+
+    return english_word_count(column)

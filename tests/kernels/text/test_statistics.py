@@ -126,6 +126,15 @@ def test_lines_and_paragraphs(values: list[str | None], paragraphs: bool, skip_b
     check(found, values, lambda text: pieces(text, paragraphs, skip_blank))
 
 
+@given(columns, st.lists(st.sampled_from([".", "…", "--", "a b", "é", "।", "\r"]), unique=True))
+@settings(max_examples=share_of(200))
+def test_lines_that_end_in_given_texts(values: list[str | None], ends: list[str]) -> None:
+    found = piece_stats(column(values), False, True, [], [], ends).to_pylist()
+    for value, counts in zip(values, found, strict=True):
+        taken = [line for line in (value or "").split("\n") if line.strip()]
+        assert counts is None or counts["terminal"] == sum(line.endswith(tuple(ends)) for line in taken)
+
+
 @given(columns)
 @settings(max_examples=share_of(400))
 def test_words(values: list[str | None]) -> None:
