@@ -94,3 +94,32 @@ def test_url_filter(name: str, case: dict[str, Any]) -> None:
             assert "has no address" in row["error"]
         else:
             assert (row["kept"], row["reason"]) == (result["keep"], result["reason"]), result["id"]
+
+
+@pytest.mark.parametrize(("name", "case"), recorded("filters", "C4BadWordsFilter"))
+def test_c4_badwords_filter(name: str, case: dict[str, Any]) -> None:
+    """With keep_fraction other samples stay than with datatrove's generator, about as many."""
+    if not name:
+        pytest.skip("no recorded results")
+    params = {"badwords_dir": str(DATATROVE / "filters" / "assets" / "badwords"), **case["params"]}
+    rows = run_samples([DOCUMENTS[result["id"]] for result in case["results"]], [{"c4_badwords_filter": params}])
+    listed = [row["stats"]["badwords"] == 1 for row in rows]
+    for row, result, is_listed in zip(rows, case["results"], listed, strict=True):
+        if result["keep"] is None:
+            assert "no list of bad words" in row["error"]
+        elif "keep_fraction" not in params:
+            assert (row["kept"], row["reason"]) == (result["keep"], result["reason"]), result["id"]
+        assert is_listed or result["keep"] is not False
+    if "keep_fraction" in params:
+        assert sum(listed) == 25 and 5 <= sum(not row["kept"] for row in rows) <= 20
+
+
+@pytest.mark.parametrize(("name", "case"), recorded("filters", "UnigramLogProbFilter"))
+def test_unigram_log_prob_filter(name: str, case: dict[str, Any]) -> None:
+    if not name:
+        pytest.skip("no recorded results")
+    params = {"unigram_freq_file": str(DATATROVE / "filters" / "assets" / "unigram_freq.csv"), **case["params"]}
+    rows = run_samples([DOCUMENTS[result["id"]] for result in case["results"]], [{"unigram_log_prob_filter": params}])
+    for row, result in zip(rows, case["results"], strict=True):
+        assert row["kept"] is result["keep"]
+        assert row["stats"]["unigram_logprob"] == pytest.approx(result["logprob"], rel=1e-9)

@@ -23,7 +23,16 @@ def of_datamap(params: Mapping[str, Any]) -> Steps:
     return Steps([{"url_substring_filter": {"as": "datamap", **params}}])
 
 
+def normalize_url(params: Mapping[str, Any]) -> Steps:
+    """DCLM's form of addresses by which it finds duplicates."""
+    return Steps(
+        [{"sql_mapper": {"text": "rtrim(regexp_replace(url, '^(https?://)?(www\\.)?', ''), '/')"}}],
+        columns={"url": "VARCHAR"},
+    )
+
+
 STEPS = {
+    ("dclm", "normalize_url"): normalize_url,
     ("dclm", "url_substring_filter"): of_dclm,
     ("datamap", "url_substring_filter"): of_datamap,
     ("fineweb2", "url_filter"): url_filter,
