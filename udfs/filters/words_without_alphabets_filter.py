@@ -38,7 +38,12 @@ OPERATOR = {
     "examples": [
         {"text": "1 apple, 2 pears", "stats": {"words_without_alphabets": 0.5}, "keep": False},
         {"text": "Ⅷ ⓐ x2", "stats": {"words_without_alphabets": 1.0}, "keep": True},
-        {"text": "我来了。", "params": {"lang": "zh"}, "stats": {"words_without_alphabets": 0.75}, "keep": False},
+        {
+            "text": "我来了。",
+            "params": {"lang": "zh"},
+            "stats": {"words_without_alphabets": 0.6666666666666666},
+            "keep": False,
+        },
         {"text": "", "stats": {"words_without_alphabets": None}, "keep": False},
     ],
 }
