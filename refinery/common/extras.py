@@ -8,6 +8,7 @@ DISTRIBUTION = "corpus-refinery"
 # Requirements of the extras that messages name, as pyproject.toml has them (tests/common/test_extras.py).
 REQUIREMENTS = {
     "kernels": ("llvmlite>=0.44", "numba>=0.61"),
+    "code": ("beautifulsoup4>=4.12", "comment-parser>=1.2"),
     "tokenizers": ("tokenizers>=0.19",),
     "sentencepiece": ("sentencepiece>=0.2",),
     "embeddings": ("model2vec>=0.4",),

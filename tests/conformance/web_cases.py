@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,11 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 def cases(peer: str, op: str) -> list[dict[str, Any]]:
     """Recorded cases of one operator of a peer."""
     path = VECTORS / peer / f"{op}.jsonl"
-    return read_lines(path) if path.is_file() else []
+    found = read_lines(path) if path.is_file() else []
+    for case, after in pairwise(found):
+        if "documents" in case:  # a case without documents of its own is about those of the case before it
+            after.setdefault("documents", case["documents"])
+    return found
 
 
 def recorded_operators() -> list[tuple[str, str]]:

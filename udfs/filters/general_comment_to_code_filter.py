@@ -14,7 +14,7 @@ OPERATOR = {
     ),
     "version": 1,
     "peer": "GeneralCommentToCodeFilter of NeMo Curator",
-    "needs": {"comment_parser": "comment-parser"},
+    "needs": {"comment_parser": "code"},
     "params": {
         "language": {
             "type": "str",

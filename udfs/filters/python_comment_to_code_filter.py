@@ -45,7 +45,7 @@ OPERATOR = {
         {"text": "x = 1  # one\n", "stats": {"python_comment_ratio": 0.38461538461538464}, "keep": True},
         {
             "text": 'def f():\n    """Doc.\n\n    More.\n    """\n',
-            "stats": {"python_comment_ratio": 0.2926829268292683},
+            "stats": {"python_comment_ratio": 0.275},
             "keep": True,
         },
         {"text": "def f(:\n# a comment\n", "stats": {"python_comment_ratio": 0.0}, "keep": False},

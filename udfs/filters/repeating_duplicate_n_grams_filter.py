@@ -38,7 +38,7 @@ OPERATOR = {
             "stats": {"repeating_dup_2gram": 0.15384615384615385},
             "keep": True,
         },
-        {"text": "a b c a b c", "stats": {"repeating_dup_2gram": 0.5454545454545454}, "keep": False},
+        {"text": "a b c a b c", "stats": {"repeating_dup_2gram": 0.45454545454545453}, "keep": False},
         {"text": "one two", "params": {"n": 3}, "stats": {"repeating_dup_3gram": 1.0}, "keep": False},
         {"text": "", "stats": {"repeating_dup_2gram": 1.0}, "keep": False},
     ],

@@ -48,7 +48,7 @@ OPERATOR = {
         },
         {
             "text": "a b\na b, thermal of the moon",
-            "stats": {"repeating_top_2grams": 0.23076923076923078},
+            "stats": {"repeating_top_2grams": 0.21428571428571427},
             "keep": False,
         },
         {"text": "我们走我们走", "params": {"lang": "zh"}, "stats": {"repeating_top_2grams": 0.0}, "keep": True},
