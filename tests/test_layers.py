@@ -20,6 +20,7 @@ ORDER = (
     "assets",
     "dedup/matchers",
     "operators",
+    "extractors",
     "io",
     "recipe",
     "compiler",

@@ -6,39 +6,38 @@ only. The last SELECT returns for every row the step that removed it, its statis
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from refinery.common.fields import keys_of
 from refinery.common.lazy import exp
-from refinery.compiler.batch_reads import BatchRead, BatchReads
+from refinery.compiler.batch_reads import BatchRead
 from refinery.compiler.bounds import in_range, kept_if, order_terms
 from refinery.compiler.by_column import select_by_column, stored_name, stored_types
-from refinery.compiler.column_names import ColumnNames, Keys, called, column, stem
+from refinery.compiler.chain_names import ChainNames
+from refinery.compiler.column_names import Keys, column, stem
 from refinery.compiler.deduplicators import MATCH_KEY
-from refinery.compiler.feature_users import FeatureUse, feature_users
-from refinery.compiler.field_values import FieldValues
+from refinery.compiler.feature_users import feature_users
 from refinery.compiler.json_fields import field_of
 from refinery.compiler.layers import Layers
 from refinery.compiler.mistakes import each_of, sentences
 from refinery.compiler.model import ALONE, Chain, CompileContext, OrderTerm, Schema, Stat, TextChange
 from refinery.compiler.stat_groups import GroupReads, define_keys
-from refinery.compiler.template_faults import blaming, parsed, rendered, select_of
-from refinery.compiler.templates import asks_for, ident, lit
+from refinery.compiler.template_faults import blaming, select_of
+from refinery.compiler.templates import ident
 from refinery.compiler.terms import CONDITION, TEXTS, is_verdict, predicate_of, verdicts_of
 from refinery.compiler.user_names import (
     json_of_numbers,
-    own_expression,
+    json_of_text,
     parse,
     require_one_sample,
     resolve,
 )
-from refinery.errors import Problem, RecipeError, did_you_mean
-from refinery.operators import Function, Library, Operator
+from refinery.errors import Problem, RecipeError
+from refinery.operators import Library, Operator
 from refinery.operators.bounds import kept_range
 from refinery.recipe.by_column import ByColumn
-from refinery.recipe.sql_files import file_names
 
 
 def compile_chain(
@@ -57,38 +56,10 @@ def compile_chain(
     return _Compiler(steps, library, schema, text_key, share, around).run()
 
 
-class _Compiler:
-    def __init__(
-        self,
-        steps: Sequence[Any],
-        library: Library,
-        schema: Schema,
-        text_key: Keys,
-        share: bool,
-        around: CompileContext,
-    ) -> None:
-        self.steps, self.library, self.schema, self.text_key, self.share = steps, library, schema, text_key, share
-        self.around, self.version = around, dict[Keys, tuple[str, int]]()
-        self.names = ColumnNames(taken=[stat.column for stat in around.stats])
-        self.alive = self.names.fixed("alive", 0)
-        self.latest: dict[str, str] = {}  # statistic name -> its newest column
-        self.numbered: dict[str, str] = {}  # statistic name with the step's number -> its column
-        for stat in around.stats:
-            self._remember(stat)
-        self.reads = BatchReads(schema, text_key)
-        self.users: Mapping[FeatureUse, int] = {}
-        self.within: dict[str, list[str]] = {}  # column of a feature -> columns of features that it is made of
-        self.shown: dict[str, str] = {}  # column that may be NULL -> the user's name of it
-        self.chars: dict[str, str] = {}  # text -> column with its length
-        self.current = 0  # the step that is compiled
-        self.lost = schema.lost.copy()
-        self.values: dict[Keys, str] = {}  # field that a mapper has written -> column with its newest value
-        self.fields = FieldValues(schema)
-
+class _Compiler(ChainNames):
     def run(self) -> Chain:
         before, after = self.around.before, self.around.after
         fields = list(dict.fromkeys([self.text_key, *map(self._keys, self._all_steps())]))
-        self.chain = Chain(list(self.steps), Layers(set()), "", [], [], {}, {}, {}, {}, set(), self.reads.given)
         for keys in fields:
             name = self._version(keys, 0)
             self.version[keys] = (name, 0)
@@ -122,11 +93,6 @@ class _Compiler:
         text = self.chain.read[self.text_key]
         self.chain.source, self.chain.plain_source = self.reads.sql(text), self.reads.sql(text, plain=True)
         return self.chain
-
-    def _version(self, keys: Keys, step: int) -> str:
-        """The column of a field's text after a step; 0: as read."""
-        name = stem(keys)
-        return self.names.free(f"_{name}_{step}", "text", keys, step, otherwise=f"_field_{name}_{step}")
 
     def _outs(self) -> None:
         """Name the results that hold new texts, in the order of the fields."""
@@ -182,12 +148,13 @@ class _Compiler:
         note = f"{step.where} step {step.index} {step.name}"
         if operator.kind != "mapper":
             self._count_chars(step, keys)
-        if operator.kind == "mapper" and operator.writes[0]:
-            self._write(step, operator, select, note)
-            return
         with blaming(operator.path, operator.sql):
+            if "fault" in select and "fault" not in operator.stats:
+                self._fault(step, select.pop("fault"), note)
             if operator.kind == "mapper":
-                self._mapper(step, keys, select, note)
+                if operator.changes_text:
+                    self._mapper(step, keys, select, note)
+                self._write(step, operator, select, note)
                 if verdicts_of(select) and not self.around.measure:
                     self._filter(step, operator, select, note)
                 return
@@ -279,11 +246,6 @@ class _Compiler:
         self._calls(select, operator.functions)
         return found
 
-    def _calls(self, sql: exp.Expr, functions: Sequence[Function]) -> None:
-        """Record the functions of an operator or feature that its SQL calls."""
-        found = called(sql)
-        self.chain.functions |= {function.name for function in functions if function.name.lower() in found}
-
     def _inner(self, step: Any, name: str, expression: exp.Expr) -> str:
         """Define a column that an operator computes once for its other columns."""
         guarded = f"CASE WHEN {self.alive} THEN {expression.sql('duckdb')} END"
@@ -297,26 +259,30 @@ class _Compiler:
         return dict(zip(given, list(each_of([partial(own, sql) for sql in given.values()])), strict=True))
 
     def _write(self, step: Any, operator: Operator, select: dict[str, exp.Expr], note: str) -> None:
-        """Define a field that a mapper writes in place of a text; its versions are JSON."""
-        name, kind = str(step.params[operator.writes[0]]), operator.writes[1]
+        """Define the fields that a mapper writes besides the text, each from a column of its own."""
+        for param, name in operator.fields_of(step.params).items():
+            value = "value" if len(operator.writes) == 1 else f"value_{param}"
+            if value not in select:
+                raise ValueError(f"a mapper that writes {param} must select `AS {value}`")
+            self._write_field(step, name, param, operator.writes[param], select.pop(value), note)
+
+    def _write_field(self, step: Any, name: str, param: str, kind: str, value: exp.Expr, note: str) -> None:
+        """Define a field that a mapper writes; its versions are JSON."""
         keys: Keys = (name,)
-        if "value" not in select:
-            raise ValueError("a mapper with `writes` must select `AS value`")
         if not name or (keys in self.version and keys not in self.chain.written) or name == self.text_key[0]:
-            raise ValueError(
-                f"{operator.writes[0]} is {name!r}, which is a text that the recipe works on; name another"
-            )
+            raise ValueError(f"{param} is {name!r}, which is a text that the recipe works on; name another")
         if keys not in self.version:
             before = self._version(keys, 0)
             self.reads.add(before, self.reads.json(name))
             self.version[keys], self.chain.read[keys] = (before, 0), before
         self.chain.written[keys] = kind
-        guarded = f"CASE WHEN {self.alive} THEN CAST({select['value'].sql('duckdb')} AS {kind}) END"
-        given = self.names.free(f"_value_{step.index}", "value", step.index)
-        value = self._define(step, given, guarded, note, "inner")
-        self._mapper(step, keys, {"text": parse(json_of_numbers(value, name))}, note)
-        self.values[keys] = value
-        self.chain.values[value] = keys
+        guarded = f"CASE WHEN {self.alive} THEN CAST({value.sql('duckdb')} AS {kind}) END"
+        given = self.names.free(f"_value_{step.index}", "value", step.index, name)
+        column = self._define(step, given, guarded, note, "inner")
+        as_json = json_of_text(column) if kind == "VARCHAR" else json_of_numbers(column, name)
+        self._mapper(step, keys, {"text": parse(as_json)}, note)
+        self.values[keys] = column
+        self.chain.values[column] = keys
 
     def _mapper(self, step: Any, keys: Keys, select: dict[str, exp.Expr], note: str) -> None:
         before, _ = self.version[keys]
@@ -327,16 +293,35 @@ class _Compiler:
             delta = parse(f"nullif({select['text'].sql('duckdb')}, {before})")
         else:
             raise ValueError("a mapper must select `AS text` or `AS delta`")
-        name = self.names.fixed("delta", step.index)
+        name, changed = self._names_of_change(step, keys)
         self._define(step, name, f"CASE WHEN {self.alive} THEN {delta.sql('duckdb')} END", note, "delta")
         after = self._version(keys, step.index)
         self._define(step, after, f"coalesce({name}, {before})", f"text after step {step.index}", "text")
-        changed = self.names.fixed("changed", step.index)
         self._define(step, changed, f"{name} IS NOT NULL", f"whether step {step.index} changed it", "changed")
         self.version[keys] = (after, step.index)
         if keys == self.text_key:
             self.chain.versions[step.index] = after
         self.chain.changes.append(TextChange(step.index, keys, before, after, changed))
+
+    def _names_of_change(self, step: Any, keys: Keys) -> tuple[str, str]:
+        """The columns of a step's new text and of its flag: fixed for the first field that it changes."""
+        kinds = "delta", "changed"
+        if all(change.step != step.index for change in self.chain.changes):
+            delta, changed = (self.names.fixed(kind, step.index) for kind in kinds)
+        else:
+            delta, changed = (
+                self.names.free(f"_{kind}_{step.index}_{stem(keys)}", kind, step.index, keys) for kind in kinds
+            )
+        return delta, changed
+
+    def _fault(self, step: Any, fault: exp.Expr, note: str) -> None:
+        """Define the reason why a step cannot process a sample: it goes to quarantine, and later steps leave it out."""
+        name = self.names.fixed("fault", step.index)
+        self._define(step, name, f"CASE WHEN {self.alive} THEN {fault.sql('duckdb')} END", note, "inner")
+        self.chain.faults[step.index] = name
+        sound = self.names.fixed("sound", step.index)
+        self._define(step, sound, f"{self.alive} AND {name} IS NULL", "whether it could be processed", "alive")
+        self.alive = sound
 
     def _filter(self, step: Any, operator: Operator, select: dict[str, exp.Expr], note: str) -> None:
         columns = self._measure(step, operator, select, note)
@@ -401,126 +386,8 @@ class _Compiler:
         self.chain.bounds[step.index] = {n: c for n, c in held.items() if c and stored_name(operator, n) in by_column}
         return columns
 
-    def _remember(self, stat: Stat) -> None:
-        """Let later steps name a statistic: by its name, by its column's name, and with its step's number."""
-        self.latest[stat.name] = stat.column
-        self.numbered[stat.column] = self.numbered[f"{stat.name}_{stat.step}"] = stat.column
-
     def _end_filter(self, step: Any, kept: str) -> None:
         alive = self.names.fixed("alive", step.index)
         self._define(step, alive, kept, f"whether step {step.index} keeps it", "alive")
         self.alive = alive
         self.chain.alive[step.index] = alive
-
-    def _define(self, step: Any, name: str, sql: str, note: str, kind: str) -> str:
-        return self.chain.layers.add(name, self._parsed(sql), step.index, note, kind)
-
-    def _parsed(self, sql: str) -> exp.Expr:
-        """Parse an expression of the chain, and record the files that it reads."""
-        found = parse(sql)
-        self.chain.files.update(file_names(found))
-        return found
-
-    # Names
-
-    def _own(self, keys: Keys) -> Callable[[str], str]:
-        """Function that puts the columns of the chain in place of the names in a person's SQL."""
-        lookup, types = partial(self._lookup, keys=keys, user_sql=True), self.schema.columns
-        return partial(own_expression, lookup=lookup, known=self._known(), finish=self.fields.by_value, types=types)
-
-    def _feature(self, name: str, keys: Keys, step: Any, params: Mapping[str, Any]) -> str:
-        """The column of a feature: one for each version of a text and each choice of parameters."""
-        if name not in self.library.features:
-            raise ValueError(f"there is no feature {name!r}{did_you_mean(name, self.library.features)}")
-        text, version = self.version[keys]
-        alone = None if self.share else step.index
-        wanted = f"_{name}_{stem(keys)}_{version}" + ("" if self.share else f"_{step.index}")
-        values = [[key, lit(value)] for key, value in sorted(params.items())]
-        given = self.names.free(wanted, "feature", name, keys, version, alone, str(values))
-        self._uses(given, step)
-        self.chain.used_features.add(name)
-        if given not in self.chain.layers:
-            feature, within = self.library.features[name], self.within.setdefault(given, [])
-
-            def other(inner: str, **its: Any) -> str:
-                within.append(self._feature(inner, keys, step, its))
-                return within[-1]
-
-            context = {**feature.context(params), "text": text, "feature": other}
-            with blaming(feature.path, feature.sql):
-                sql = rendered(feature.path, feature.sql, context)
-                expression = parsed(feature.path, feature.sql, sql)
-                require_one_sample(expression)
-            self._calls(expression, feature.functions)
-            note = f"{name} of the text after step {version}"
-            self._define(step, given, f"CASE WHEN {self.alive} THEN {sql} END", note, "feature")
-        return given
-
-    def _uses(self, feature: str, step: Any) -> None:
-        """Record that a step uses a feature's column, and the columns of features that this one is made of."""
-        self.chain.features.setdefault(feature, []).append(step.index)
-        for inner in self.within.get(feature, ()):
-            self._uses(inner, step)
-
-    def _suffix(self, operator: Operator) -> str:
-        return self._from_source("_file_suffix", self.reads.suffix()) if asks_for(operator.sql, "suffix") else "_suffix"
-
-    def _known(self) -> list[str]:
-        return [*self.latest, *self.numbered, "text", *self.schema.columns, "_row"]
-
-    def _own_or_other(self, own: Mapping[str, str], keys: Keys, name: str) -> exp.Expr | None:
-        return column(own[name]) if name in own else self._lookup(name, keys, user_sql=False)
-
-    def _lookup(self, name: str, keys: Keys, user_sql: bool) -> exp.Expr | None:
-        self.chain.asked.setdefault(self.current, set()).add(name.lower())
-        if name in self.chain.layers and not user_sql:
-            return column(name)
-        if name in self.latest or name in self.numbered:
-            return self._nullable(self._stat(self.latest.get(name) or self.numbered[name]), name)
-        if name in ("text", keys[-1]) and (len(keys) == 1 or name == "text") and name not in self._shadowing(keys):
-            return column(self.version[keys][0])
-        if (name,) in self.values:
-            return self._nullable(self.values[(name,)], name)
-        if (name,) in self.version and (name,) not in self.chain.written:
-            return column(self.version[(name,)][0])
-        if name == "_row":
-            return column(self._from_source("_row", BatchRead(self.reads.give_fixed("row"))))
-        if name in self.schema.columns:
-            return self._nullable(self._input(name), name)
-        kind = "NULL" if self.schema.unknown else self.lost.type_of(name, self.current)
-        return None if kind is None else parse(f"CAST(NULL AS {kind})" if kind != "NULL" else kind)
-
-    def _nullable(self, name: str, shown: str) -> exp.Expr:
-        self.shown[name] = shown
-        return column(name)
-
-    def _stat(self, name: str) -> str:
-        """The column of a statistic; the batch carries a statistic of an earlier stage."""
-        if name in {stat.column for stat in self.chain.stats}:
-            return name
-        taken = not self.schema.lines and name.lower() in {known.lower() for known in self.schema.columns}
-        given = self.reads.give("carried", name, f"_carried_{stem((name,))}" if taken else name)
-        return self._from_source(name, BatchRead(ident(given)))
-
-    def _shadowing(self, keys: Keys) -> set[str]:
-        return {"text"} if keys[-1] != "text" and "text" in self.schema.columns else set()
-
-    def _input(self, name: str) -> str:
-        wanted = self.names.free(f"_in_{stem((name,))}", "input", name)
-        if self.schema.lines:
-            return self._from_line(wanted, self.fields.column(wanted, name), [(name,)])
-        self._check_column(name)
-        return self._from_source(wanted, self.reads.value(name))
-
-    def _check_column(self, name: str) -> None:
-        """Raise ValueError, with the nearest column name, if a table does not have the column."""
-        known = self.schema.columns
-        if known and name not in known:
-            raise ValueError(f"no column {name!r}{did_you_mean(name, known)}")
-
-    def _from_line(self, name: str, make: Callable[[str], str], fields: Sequence[Keys]) -> str:
-        return self._from_source(name, self.reads.of_line(make, fields))
-
-    def _from_source(self, name: str, read: BatchRead) -> str:
-        self.reads.add(name, read)
-        return self.chain.layers.provide(name)

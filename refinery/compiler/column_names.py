@@ -21,8 +21,8 @@ LIGHT = GUARDS | {"changed"}
 # Names that code outside of a chain relies on: columns of `batch`, of results and of tables, and relations.
 # A name made from a text field, a parameter or an operator's own column is never one of them.
 _FIXED = re.compile(
-    r"batch|kept|_(i|row|line|text|bad|kind|rest|suffix|file|file_suffix|read|dropped|stats|grouping|tokens|units|rows)"
-    r"|_s\d+|_(alive|pass|delta|changed|bytes|chars|removed|dropped|term)_\d+|_(key|mark)_.*",
+    r"batch|kept|_(i|row|line|text|bad|bad_step|kind|rest|suffix|file|file_suffix|read|dropped|stats|grouping|tokens|units|rows)"
+    r"|_s\d+|_(alive|pass|delta|changed|bytes|chars|removed|dropped|term|fault|sound)_\d+|_(key|mark)_.*",
     re.DOTALL,
 )
 # Reserved names of the relation `batch`, whose other columns are named by the input.

@@ -50,7 +50,7 @@ def step_plans(program: Program, chain: Chain, library: Library, after: Any | No
                 name=step.name,
                 where=step.where,
                 kind=step.kind,
-                runs="Python" if "python" in kinds else "kernel" if kinds else "SQL",
+                runs="Python" if kinds - {"kernel"} else "kernel" if kinds else "SQL",
                 functions=tuple(sorted(functions)),
                 features=tuple(features),
                 shared=tuple(column for column in features if len(set(chain.features[column])) > 1),

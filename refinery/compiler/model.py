@@ -144,6 +144,9 @@ class Chain:
     files: set[str] = field(default_factory=set)  # names of files, folders and globs that its SQL reads
     conditions: set[int] = field(default_factory=set)  # filter steps with a condition besides their bounds
     written: dict[Keys, str] = field(default_factory=dict)  # fields that mappers write, in place of texts -> SQL types
+    faults: dict[int, str] = field(
+        default_factory=dict
+    )  # step -> column with the reason why it cannot process a sample
     values: dict[str, Keys] = field(default_factory=dict)  # column of a value that a mapper writes -> its field
     shown: tuple[Stat, ...] = ()  # statistics of earlier stages that traces show
     predicates: dict[int, Predicate] = field(default_factory=dict)  # filter step -> the terms of its predicate
@@ -171,6 +174,13 @@ class Chain:
         ctes.insert(0, f"_read AS NOT MATERIALIZED ({self.plain_source if plain else self.source})")
         return f"WITH {', '.join(ctes)}", last
 
+    def _bad(self) -> list[str]:
+        """Columns with the reason for quarantine, and with the step that gives it if a step can."""
+        if not self.faults:
+            return ["_bad"]
+        steps = " ".join(f"WHEN {fault} IS NOT NULL THEN {step}" for step, fault in self.faults.items())
+        return [f"coalesce(_bad, {', '.join(self.faults.values())}) AS _bad", f"CASE {steps} ELSE 0 END AS _bad_step"]
+
     def dropped(self) -> str:
         """SQL for the step that removed the row; NULL for a row that stays."""
         cases = [f"WHEN NOT {alive} THEN {step}" for step, alive in self.alive.items()]
@@ -178,7 +188,7 @@ class Chain:
 
     def pass_columns(self) -> list[str]:
         """Result columns: row number in the batch, fate, statistics, change flags, changed texts of rows that stay."""
-        columns = ["_i", "_bad", f"{self.dropped()} AS _dropped"]
+        columns = ["_i", *self._bad(), f"{self.dropped()} AS _dropped"]
         columns += [ident(stat.column) for stat in self.stats]
         columns += [f"coalesce({change.changed}, FALSE) AS {change.changed}" for change in self.changes]
         columns += self.terms.values()

@@ -93,6 +93,11 @@ class Program:
         return not (self.first or self.steps or self.match_keys or self.removed or self.stats_json)
 
     @property
+    def limits_rows(self) -> bool:
+        """True if a function has a time limit of its own for a row."""
+        return any(function.runs == "process" for function in self.functions)
+
+    @property
     def hidden(self) -> list[str]:
         """Result columns that only the summary of statistics uses: its keys, and the lengths of texts."""
         return [*self.keys, *dict.fromkeys(self.chars.values())]

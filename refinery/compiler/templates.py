@@ -107,6 +107,7 @@ def lit(value: Any) -> str:
 
 
 def _string(value: str) -> str:
+    value = str.__str__(value)  # the filter `tojson` returns a Markup, whose methods escape what they are given
     # A statement cannot contain a NUL; chr(0) makes it at run time.
     return " || chr(0) || ".join("'" + piece.replace("'", "''") + "'" for piece in value.split("\0"))
 

@@ -141,6 +141,11 @@ def json_of_numbers(value: str, name: str) -> str:
     return f"CASE WHEN {whole} THEN replace(CAST({value} AS VARCHAR), ' ', '') ELSE error({wrong}) END"
 
 
+def json_of_text(value: str) -> str:
+    """SQL for a text as JSON."""
+    return f"CAST(to_json({value}) AS VARCHAR)"
+
+
 def text_of_line(keys: tuple[str, ...], line: str) -> str:
     """SQL for a text field of a JSON line; NULL unless the value is a string."""
     path = lit(json_path(keys))

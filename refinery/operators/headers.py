@@ -19,6 +19,7 @@ from refinery.operators.model import (
     PARAM_TYPES,
     PLACE,
     RANGE_PARAMS,
+    RUNS,
     WRITTEN,
     Feature,
     Function,
@@ -141,17 +142,15 @@ def _resources(path: Path, header: dict[str, Any], params: Mapping[str, Any]) ->
     return declared
 
 
-def _writes(path: Path, kind: str, header: dict[str, Any], params: Mapping[str, Any]) -> tuple[str, str]:
-    """The parameter that names the field which a mapper writes in place of the text, and the field's SQL type."""
+def _writes(path: Path, kind: str, header: dict[str, Any], params: Mapping[str, Any]) -> dict[str, str]:
+    """The parameters that name the fields which a mapper writes besides the text, with the fields' SQL types."""
     declared = header.get("writes") or {}
-    if not declared:
-        return "", ""
-    known = kind == "mapper" and isinstance(declared, dict) and len(declared) == 1
-    [(name, type_)] = declared.items() if known else [("", "")]
-    if name not in params or params[name].type != "str" or type_ not in WRITTEN:
-        what = f"writes must be {{parameter: type}}, a str parameter of a mapper and one of {', '.join(WRITTEN)}"
-        raise OperatorError(f"{path}: {what}, not {declared!r}")
-    return name, type_
+    known = isinstance(declared, dict) and (kind == "mapper" or not declared)
+    for name, type_ in declared.items() if known else [("", "")]:
+        if name not in params or params[name].type != "str" or type_ not in WRITTEN:
+            what = f"writes must be {{parameter: type}}, a str parameter of a mapper and one of {', '.join(WRITTEN)}"
+            raise OperatorError(f"{path}: {what}, not {declared!r}")
+    return dict(declared)
 
 
 def _check_amount(path: Path, name: str, value: Any, params: Mapping[str, Any]) -> None:
@@ -340,10 +339,23 @@ def _check_assets(path: Path, params: Mapping[str, Param]) -> None:
                 raise OperatorError(f"{path}: the asset of {param.name!r} names {name!r}, which is no parameter{near}")
 
 
+def _check_runs(path: Path, name: str, spec: Mapping[str, Any]) -> None:
+    """Check how a function runs; one that may hang has a time limit among its constants, and a place for the reason."""
+    runs = spec.get("runs", "kernel")
+    if runs not in RUNS:
+        raise OperatorError(f"{path}: function {name!r}: runs must be one of {', '.join(RUNS)}, not {runs!r}")
+    if runs == "process" and (
+        "fault VARCHAR" not in spec["returns"] or list(spec.get("constants", ()))[:1] != ["DOUBLE"]
+    ):
+        what = "its first constant is DOUBLE, its time limit, and it returns a STRUCT with the field `fault VARCHAR`"
+        raise OperatorError(f"{path}: function {name!r} runs in a process of its own: {what}")
+
+
 def _functions(path: Path, header: dict[str, Any]) -> tuple[Function, ...]:
     for name, spec in (header.get("functions") or {}).items():
         if not isinstance(spec, dict) or not isinstance(spec.get("returns"), str):
             raise OperatorError(f"{path}: function {name!r} needs `returns`, the SQL type of its result")
+        _check_runs(path, name, spec)
     return tuple(
         Function(
             name=name,
@@ -353,6 +365,7 @@ def _functions(path: Path, header: dict[str, Any]) -> tuple[Function, ...]:
             runs=spec.get("runs", "kernel"),
             call=spec.get("call", name),
             path=path,
+            prepare=spec.get("prepare", ""),
         )
         for name, spec in (header.get("functions") or {}).items()
     )

@@ -10,13 +10,14 @@ from typing import Any, cast
 
 from refinery.dedup.matchers import MATCHERS, Matcher, SampleMatcher
 from refinery.errors import OperatorError
+from refinery.operators.home import is_shipped
 from refinery.operators.user_code import called, function_of
 from refinery.operators.user_matchers import matcher_in
 
 # A parameter in the name of a statistic.
 PLACE = re.compile(r"\{(?P<name>\w+)(?P<first>\[0\])?\}")
 
-# A filter's column with a new text.
+# A column with a new text.
 _GIVES_TEXT = re.compile(r"\bAS\s+(delta|text)\b", re.IGNORECASE)
 
 KINDS = {"mappers": "mapper", "filters": "filter", "statistics": "stats", "deduplicators": "deduplicator"}
@@ -25,7 +26,10 @@ PARAM_TYPES = {
 }  # fmt: skip
 
 # Types of fields that mappers write.
-WRITTEN = ("FLOAT[]", "DOUBLE[]")
+WRITTEN = ("FLOAT[]", "DOUBLE[]", "VARCHAR")
+
+# How a function runs: machine code, Python code, or code that may hang or end its process.
+RUNS = ("kernel", "python", "process")
 
 # Every filter of Data-Juicer has these; the compiler applies them to `bounds`.
 RANGE_PARAMS: dict[str, dict[str, Any]] = {
@@ -65,9 +69,15 @@ class Function:
     columns: tuple[str, ...]
     constants: tuple[str, ...]
     returns: str
-    runs: str  # "kernel" or "python"
+    runs: str  # one of RUNS
     call: str
     path: Path
+    prepare: str = ""  # function of the file that is called with the constants before the first row
+
+    @property
+    def runs_apart(self) -> bool:
+        """True if it runs in worker processes alone: code of a user, and code that may hang or crash."""
+        return self.runs == "process" or not is_shipped(self.path)
 
     def resolve(self) -> Callable[..., Any]:
         """The Python callable; imports the file that holds it. Raises OperatorError when that fails."""
@@ -127,14 +137,13 @@ class Operator:
     compare: str = ""  # SQL for the `shingles` by which candidates are compared exactly
     alias_of: str = ""  # the operator whose file declares this name
     resources: dict[str, Any] = field(default_factory=dict)  # GPUs, memory and such, and whether it loads a model
-    writes: tuple[str, str] = ("", "")  # parameter with the name of the field that a mapper writes, and its type
+    writes: Mapping[str, str] = field(default_factory=dict)  # parameter with a field that a mapper writes -> its type
 
     @property
     def changes_text(self) -> bool:
         """True if its steps make a new version of the text."""
-        if self.kind == "mapper":
-            return not self.writes[0]
-        return self.kind == "filter" and _GIVES_TEXT.search(self.sql) is not None
+        gives = _GIVES_TEXT.search(self.sql) is not None
+        return gives or not self.writes if self.kind == "mapper" else gives and self.kind == "filter"
 
     @property
     def matcher(self) -> Matcher:
@@ -158,6 +167,10 @@ class Operator:
         if self.checks:
             problems += self._call(self.checks, params)
         return problems
+
+    def fields_of(self, params: Mapping[str, Any]) -> dict[str, str]:
+        """The fields that a mapper writes with these parameters, by the parameter that names the field."""
+        return {name: str(params[name]) for name in self.writes if params.get(name) is not None}
 
     def sql_of(self, params: Mapping[str, Any]) -> dict[str, str]:
         """The given parameters that are a person's SQL."""

@@ -29,12 +29,14 @@ class WorkerDied(Exception):
     """A worker process ended without an answer.
 
     status: exit status, negative for a signal. at: first and last row that it was running, or None. row: the one row that it
-    had in its hands, or began to read, if known. piece, probe: number of the piece or expression that it had begun last.
+    had in its hands, or began to read, if known. piece, probe: number of the piece or expression that it had begun last. call,
+    seconds: the row that a function with a time limit had begun (see `workers.single_rows`), and the limit.
     """
 
     def __init__(self, status: int, last: dict[str, Any]) -> None:
         self.status, self.at, self.row = status, last.get("at"), last.get("row")
         self.piece, self.probe = last.get("piece"), last.get("probe")
+        self.call, self.seconds = last.get("call"), last.get("seconds")
         super().__init__(self.reason)
 
     @property

@@ -49,7 +49,7 @@ def named_fields(recipe: Recipe, steps: Sequence[Step], library: Library) -> lis
         if key := step.params.get("text_key"):
             fields.append(NamedField(key, step.where, f"{step.name}.text_key", True))
         fields += [named for named in _asked(step, operator.sql) if named.field not in written]
-        written |= {field_name((str(step.params[name]),)) for name in operator.writes[:1] if name}
+        written |= {field_name((name,)) for name in operator.fields_of(step.params).values()}
     if recipe.open_tracer:
         fields += [
             NamedField(key, recipe.place_of("trace_keys"), "trace_keys", is_either=True) for key in recipe.trace_keys

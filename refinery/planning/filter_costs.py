@@ -141,7 +141,7 @@ def class_costs(program: Program, chain: Chain, library: Library) -> Costs:
     runs = {function.name: function.runs for function in library.functions()}
     for definition in chain.layers.definitions():
         kinds = {runs[name] for name in called(definition.expression) if name in runs}
-        kind = "Python" if "python" in kinds else "kernel" if kinds else "SQL"
+        kind = "Python" if kinds - {"kernel"} else "kernel" if kinds else "SQL"
         number = costs.features.get(definition.name, definition.step)
         costs.spent[number] = max(costs.spent[number], _CLASSES[kind])
     return costs

@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from refinery.compiler.program import Program
 from refinery.io.model import Shard
-from refinery.operators import is_shipped
 from refinery.operators.processes import processes
 from refinery.recipe import Recipe
 from refinery.workers import serialization
@@ -53,7 +52,7 @@ class BackendChoice:
 
     def apart(self, program: Program, shards: Sequence[Shard], most: int | None = None) -> bool:
         """Return whether a stage runs in worker processes. most: its workers, by default those of the run."""
-        if runs_users_code(program, shards):
+        if must_run_apart(program, shards):
             return True
         if program.copies or self._never or not shards:
             return False
@@ -71,8 +70,11 @@ class BackendChoice:
         """Runner for the shards of a stage. pool: the threads, where the stage runs in threads. most: workers."""
         if not self.apart(program, shards, most):
             return Threads(pool, self._note)
-        timeout = self._recipe.row_timeout  # its signal reaches only the main thread, which must do all work
-        terms = ProcessSettings(1 if timeout else self._recipe.threads or 1, timeout)
+        timeout = self._recipe.row_timeout
+        one = (
+            timeout is not None or program.limits_rows
+        )  # the signal reaches only the main thread, which must do all work
+        terms = ProcessSettings(1 if one else self._recipe.threads or 1, timeout)
         workers = min(most or self._workers, len(shards))
         return ProcessRunner(program, workers, self._memory, self._spill, terms, self._spool)
 
@@ -112,7 +114,7 @@ def holds_lock(program: Program) -> bool:
     return any(function.runs == "python" for function in program.functions)
 
 
-def runs_users_code(program: Program, shards: Sequence[Shard]) -> bool:
-    """Return whether a stage runs Python code of users: in functions of its program, or to read its shards."""
-    of_users = any(not is_shipped(function.path) for function in program.functions)
-    return of_users or any(source.reader for shard in shards for source in shard.sources)
+def must_run_apart(program: Program, shards: Sequence[Shard]) -> bool:
+    """Return whether a stage runs code in worker processes alone, in functions of its program, or to read its shards."""
+    apart = any(function.runs_apart for function in program.functions)
+    return apart or any(source.reader for shard in shards for source in shard.sources)

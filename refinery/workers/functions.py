@@ -20,6 +20,7 @@ from refinery.operators.opened_files import suspended
 from refinery.operators.user_process import apart, is_worker
 from refinery.workers.function_result_types import declared_type
 from refinery.workers.function_results import Contract, checked, named
+from refinery.workers.single_rows import RowWatch, SingleRows
 
 _OPTIONS: Any = {"type": "arrow", "null_handling": "special"}
 
@@ -32,10 +33,12 @@ def register(
     functions: Iterable[Function],
     watched: Wrap | None = None,
     around: Wrap | None = None,
+    rows: RowWatch | None = None,
 ) -> Contract:
     """Make functions callable from SQL on this connection by their names, with checked results.
 
     watched: wraps the code of a user's function in a worker process. around: wraps the checked function.
+    rows: hears of the rows of functions that may hang.
     Statements that call the functions must run within `kept` of the returned Contract.
 
     Imports the files of the functions, with their dependencies: the time is no step's.
@@ -44,21 +47,26 @@ def register(
     for function in functions:
         types: list[Any] = [*function.columns, *function.constants]
         returns: Any = function.returns
-        call = _code(function, contract, watched)
+        call = _code(function, contract, watched, rows)
         call = around(function, call) if around is not None else call
         con.create_function(function.name, _vectorised(function, call), types, returns, **_OPTIONS)
     return contract
 
 
-def _code(function: Function, contract: Contract, watched: Wrap | None) -> Callable[..., pa.Array]:
-    """The function with checked results. That of a user runs in a worker process, which imports it at once."""
-    if is_shipped(function.path):
-        run = function.resolve()
-        return checked(function, unnoticed(run) if is_worker() else run, contract)
-    if not is_worker():
+def _code(
+    function: Function, contract: Contract, watched: Wrap | None, rows: RowWatch | None = None
+) -> Callable[..., pa.Array]:
+    """The function with checked results. That of a user, or of the kind `process`, runs in a worker process, which imports it."""
+    if function.runs_apart and not is_worker():
         return _apart(function, contract)
     run = function.resolve()
-    return checked(function, repairing(run if watched is None else watched(function, run)), contract)
+    if not is_shipped(function.path):
+        run = repairing(run if watched is None else watched(function, run))
+    elif is_worker():
+        run = unnoticed(run)
+    if function.runs == "process":
+        run = SingleRows(function, run, contract, rows)
+    return checked(function, run, contract)
 
 
 def _apart(function: Function, contract: Contract) -> Callable[..., pa.Array]:

@@ -10,19 +10,19 @@ import pyarrow as pa
 from refinery.compiler.program import Program
 from refinery.kernels.core.arrow import whole
 
-_TYPES = {"FLOAT[]": pa.list_(pa.float32()), "DOUBLE[]": pa.list_(pa.float64())}
+_TYPES = {"FLOAT[]": pa.list_(pa.float32()), "DOUBLE[]": pa.list_(pa.float64()), "VARCHAR": pa.string()}
 
 
 def new_values(program: Program, done: pa.Table) -> tuple[dict[Any, pa.Array], dict[str, pa.Array]]:
-    """New texts by field, and new values of other fields by name: JSON for lines, lists for tables."""
+    """New texts by field, and new values of other fields by name: JSON for lines, Arrow's values for tables."""
     columns = {keys: whole(done[column]) for keys, column in program.outs.items()}
     texts = {keys: values for keys, values in columns.items() if keys not in program.written}
     written = {keys[0]: (columns[keys], kind) for keys, kind in program.written.items() if keys in columns}
     if program.lines:
         return texts, {name: values for name, (values, _) in written.items()}
-    return texts, {name: _lists(values, _TYPES[kind]) for name, (values, kind) in written.items()}
+    return texts, {name: _plain(values, _TYPES[kind]) for name, (values, kind) in written.items()}
 
 
-def _lists(values: pa.Array, kind: pa.DataType) -> pa.Array:
-    """JSON texts of lists as lists."""
+def _plain(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """JSON texts as the values that they hold."""
     return pa.array(json.loads("[" + ",".join(text or "null" for text in values.to_pylist()) + "]"), kind)

@@ -6,10 +6,13 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from refinery.operators import Function
+from refinery.workers.single_rows import RowWatch
 
 
 class WorkerObserver(Protocol):
-    """Observer of one worker, called on the worker's thread."""
+    """Observer of one worker, called on the worker's thread. row_watch: that of functions that may hang, or None."""
+
+    row_watch: RowWatch | None
 
     def wrapped(self, function: Function, run: Callable[..., Any]) -> Callable[..., Any]:
         """The function that DuckDB calls. run: the function with its results checked."""
@@ -29,6 +32,8 @@ class WorkerObserver(Protocol):
 
 class SilentObserver:
     """The observer of workers that nobody watches."""
+
+    row_watch: RowWatch | None = None
 
     def wrapped(self, function: Function, run: Callable[..., Any]) -> Callable[..., Any]:
         """The function as it is."""

@@ -74,7 +74,7 @@ class WorkerProcess:
         if self._worker is None:
             assert self._program is not None
             settings = self._settings
-            observer = ProcessObserver(self._send, settings["timeout"], settings["one_by_one"])
+            observer = ProcessObserver(self._send, settings["timeout"], settings["one_by_one"], settings["spoiled"])
             limits = settings["memory"], settings["temporary"], settings["threads"]
             self._worker = Worker(self._program, *limits, observer=observer)
         return self._worker

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from refinery.operators import Function
 from refinery.workers.row_timeouts import TimedFunction
+from refinery.workers.single_rows import RowWatch, SentRows
 
 Send = Callable[[dict[str, Any]], None]
 
@@ -14,15 +16,20 @@ Send = Callable[[dict[str, Any]], None]
 class ProcessObserver:
     """Reports to the driver; see WorkerObserver.
 
-    timeout: seconds for a row, or None. one_by_one: functions receive one row at a time.
+    timeout: seconds for a row, or None. one_by_one: functions receive one row at a time. spoiled: see SentRows.
     """
 
-    def __init__(self, send: Send, timeout: float | None, one_by_one: bool) -> None:
+    def __init__(
+        self, send: Send, timeout: float | None, one_by_one: bool, spoiled: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         self._send, self._timeout, self._one_by_one = send, timeout, one_by_one
+        self.row_watch: RowWatch | None = SentRows(send, timeout, spoiled)
 
     def wrapped(self, function: Function, run: Callable[..., Any]) -> Callable[..., Any]:
         """The function with its time limit, if there is one."""
-        return TimedFunction(function, run, self._timeout, self._one_by_one) if self._timeout else run
+        if self._timeout is None or function.runs == "process":  # `row_watch` has the limit of these
+            return run
+        return TimedFunction(function, run, self._timeout, self._one_by_one)
 
     def reads(self, row: int | None) -> None:
         """Report the row that is read now, by which the process may die before any row runs."""

@@ -22,6 +22,7 @@ from refinery.operators.processes import Process, WorkerDied, processes
 from refinery.workers import serialization, statement_limits
 from refinery.workers.process_guard import STUCK
 from refinery.workers.row_timeouts import too_long
+from refinery.workers.single_rows import too_slow
 from refinery.workers.tasks import ShardResult, Task
 from refinery.workers.threads import Workers, WorkerThreads
 from refinery.workers.unread_rows import described
@@ -63,6 +64,7 @@ class ProcessWorker:
         self._settings["log"] = folder_of_log()
         self._process: Process | None = None
         self._one_by_one = False  # functions receive one row at a time
+        self._spoiled: dict[str, str] = {}  # rows on which native code did not return in time, with the reason
         self._stopped = False
 
     def run(self, shard: Shard, task: Task) -> ShardResult:
@@ -79,6 +81,8 @@ class ProcessWorker:
                 task = _with_less(task)
             except WorkerDied as death:
                 killed += death.status == -signal.SIGKILL
+                if self._is_spoiled(death):
+                    continue
                 task = self._smaller(task, death)
                 again = fruitless or task.blamed or self._late(death) or death.status != -signal.SIGKILL
                 found = self._search(shard, task, death) if again else []
@@ -87,12 +91,20 @@ class ProcessWorker:
                 if fruitless > _PATIENCE:
                     raise OperatorError(_hopeless(shard, death)) from death
 
+    def _is_spoiled(self, death: WorkerDied) -> bool:
+        """Return whether the process ended itself in a row that a function had begun; the row is not tried again."""
+        if death.status != 1 or death.call is None or death.seconds is None:
+            return False
+        self._spoiled = {**self._spoiled, death.call: too_slow(death.seconds)}
+        return True
+
     def _smaller(self, task: Task, death: WorkerDied) -> Task:
         return _with_less(task) if death.status == -signal.SIGKILL else task
 
     def _late(self, death: WorkerDied) -> bool:
         """Return whether the process ended itself because a row took too long; rows are then run one by one."""
-        late = self._terms.timeout is not None and death.status == 1
+        limited = self._terms.timeout is not None or self.program.limits_rows
+        late = limited and death.status == 1
         self._one_by_one = self._one_by_one or late
         return late
 
@@ -127,15 +139,20 @@ class ProcessWorker:
                 step, death = self.program.probes[again.probe][1], again
         if death.status == STUCK:
             return row, step, statement_limits.too_long(self.program.seconds)
+        return row, step, self._too_long() if self._late(death) else death.reason
+
+    def _too_long(self) -> str:
+        """The reason of a row whose function has not returned in time."""
         timeout = self._terms.timeout
-        return row, step, too_long(timeout) if timeout is not None and self._late(death) else death.reason
+        return "took longer than the time limit of the step" if timeout is None else too_long(timeout)
 
     def _ask(self, what: str, **values: Any) -> Any:
         """Have the process carry out a command, a new process if the last one has died."""
         if self._stopped:
             raise InterruptedError("stopped")
         process = self._process = self._process or processes().take()
-        settings = self._settings | {"timeout": self._terms.timeout, "one_by_one": self._one_by_one}
+        limits = {"timeout": self._terms.timeout, "one_by_one": self._one_by_one, "spoiled": self._spoiled}
+        settings = {**self._settings, **limits}
         if self._stopped:
             process.kill()
         try:

@@ -53,7 +53,7 @@ class ProgramConnection:
             con.execute(statement).fetchall()
         limit = StatementLimit(con, self.program.seconds, self.program.label)
         watched, around = self.undeclared.watched, partial(self._around, limit)
-        contract = register(con, self.program.functions, watched, around)
+        contract = register(con, self.program.functions, watched, around, self._observer.row_watch)
         con.execute(settings.PROFILING).fetchall()
         lock(con)
         return Session(con, limit, contract, PreparedStatements(con))

@@ -49,12 +49,13 @@ def failed(program: Program, shard: Shard, batch: Batch, failures: Sequence[Fail
 
 
 def no_samples(program: Program, shard: Shard, batch: Batch, done: pa.Table) -> Iterator[Row]:
-    """Rows of the statement's result that are no samples: `_bad` has the reason."""
-    reasons = done["_bad"]
+    """Rows of the statement's result that are no samples, or that a step cannot process: `_bad` has the reason."""
+    reasons, steps = done["_bad"], done["_bad_step"] if "_bad_step" in done.column_names else None
     for at in pc.indices_nonzero(reasons.is_valid()).to_pylist():  # numpy would import pandas
-        i = int(done["_i"][int(at)].as_py())
-        raw = batch.raw(i)
-        yield _record(_place(shard, batch, i), 0, "", _reason(program, reasons[int(at)].as_py(), raw), raw)
+        i, reason = int(done["_i"][int(at)].as_py()), reasons[int(at)].as_py()
+        raw, step = batch.raw(i), int(steps[int(at)].as_py()) if steps is not None else 0
+        told = hide(reason) if step else _reason(program, reason, raw)
+        yield _record(_place(shard, batch, i), step, program.names.get(step, ""), told, raw)
 
 
 def _reason(program: Program, reason: str, raw: bytes) -> str:

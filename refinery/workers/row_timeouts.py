@@ -10,6 +10,7 @@ from __future__ import annotations
 import faulthandler
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -87,17 +88,40 @@ def too_long(seconds: float) -> str:
     return f"took longer than {seconds:g} seconds (row_timeout)"
 
 
+class Watchdog:
+    """End of the process if native code does not return in time. Setting it takes a thread, so it is set for several rows."""
+
+    def __init__(self) -> None:
+        self._until = 0.0
+
+    def watch(self, seconds: float) -> None:
+        """Begin a row with this limit."""
+        now = time.monotonic()
+        if not now + seconds * _HARD_FACTOR < self._until <= now + seconds * _HARD_FACTOR + _HARD_SECONDS:
+            self._until = now + seconds * _HARD_FACTOR + _HARD_SECONDS
+            faulthandler.dump_traceback_later(self._until - now, exit=True, file=_SPARE)
+
+    def rest(self) -> None:
+        """End the last row."""
+        self._until = 0.0
+        faulthandler.cancel_dump_traceback_later()
+
+
 @contextmanager
-def timer(seconds: float) -> Iterator[list[bool]]:
-    """End the body when time is up. The list is not empty then, even if the body went on to its end."""
+def timer(seconds: float, watchdog: Watchdog | None = None) -> Iterator[list[bool]]:
+    """End the body when time is up. The list is not empty then, even if the body went on to its end.
+
+    watchdog: of several bodies, which the caller brings to rest.
+    """
     late: list[bool] = []
 
     def ring(*_: Any) -> None:
         late.append(True)
         raise _TimeIsUp
 
+    dog = watchdog or Watchdog()
     before = signal.signal(signal.SIGALRM, ring)
-    faulthandler.dump_traceback_later(seconds * _HARD_FACTOR + _HARD_SECONDS, exit=True, file=_SPARE)
+    dog.watch(seconds)
     try:
         signal.setitimer(signal.ITIMER_REAL, seconds)
         try:
@@ -107,7 +131,8 @@ def timer(seconds: float) -> Iterator[list[bool]]:
     except _TimeIsUp:
         pass
     finally:
-        faulthandler.cancel_dump_traceback_later()
+        if watchdog is None:
+            dog.rest()
         signal.signal(signal.SIGALRM, before)
 
 

@@ -20,6 +20,7 @@ from refinery.execution.ray.process_use import used
 from refinery.monitoring.log import is_worth_it
 from refinery.monitoring.nodes import ADDED, Report
 from refinery.operators import Function
+from refinery.workers.single_rows import RowWatch
 
 _EVERY = 1.0
 # Records of the log that wait for the next report, at most, and seconds for the last report of a shard.
@@ -73,6 +74,7 @@ class CountingObserver:
 
     def __init__(self) -> None:
         self.rows = self.bytes = 0
+        self.row_watch: RowWatch | None = None
 
     def wrapped(self, function: Function, run: Callable[..., Any]) -> Callable[..., Any]:
         """The function as it is."""

@@ -35,7 +35,7 @@ from refinery.monitoring.log import processes_log_to
 from refinery.operators.processes import import_anew
 from refinery.storage.open import open_store
 from refinery.storage.store import Store
-from refinery.workers.backends import runs_users_code
+from refinery.workers.backends import must_run_apart
 from refinery.workers.process_guard import STUCK, ending
 from refinery.workers.process_runner import ProcessRunner, ProcessSettings
 from refinery.workers.serialization import from_json, spooled, to_json
@@ -66,7 +66,7 @@ def run_shard(
     """Run one shard; see `Worker.run`. limits: a name for the program, memory, the folder to spill to.
 
     seen: the shard's files as the driver sees them. share: divisor of the batch size, after memory has run out. careful:
-    run in a child process, as code of users always is, so that only the row is lost that ends the process or takes more than `timeout` seconds.
+    run in a child process, as code of users, and code that may hang, always is, so that only the row is lost that ends the process or takes more than `timeout` seconds.
     board: the actor that gets reports, see `reporting`.
     Returns the text of `answered`.
     """
@@ -76,7 +76,7 @@ def run_shard(
     def work() -> str:
         check_files(seen)
         piece = from_json(shard)
-        if careful or timeout is not None or runs_users_code(_program(program), [piece]):
+        if careful or timeout is not None or must_run_apart(_program(program), [piece]):
             return _apart(around, program, limits, piece, smaller, timeout)
         return _run(around, program, limits, piece, smaller)
 
