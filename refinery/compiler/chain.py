@@ -325,7 +325,7 @@ class _Compiler(ChainNames):
 
     def _filter(self, step: Any, operator: Operator, select: dict[str, exp.Expr], note: str) -> None:
         columns = self._measure(step, operator, select, note)
-        bounded = {name: ends for name, ends in operator.bounds.items() if name in columns}
+        bounded = {name: ends for name, ends in operator.bounds_of(step.params).items() if name in columns}
         params = self.chain.params_of(step)
         conditions = [in_range(ident(columns[name]), kept_range(params, *ends)) for name, ends in bounded.items()]
         verdicts = verdicts_of(select)
@@ -366,7 +366,7 @@ class _Compiler(ChainNames):
     def _measure(self, step: Any, operator: Operator, select: dict[str, exp.Expr], note: str) -> dict[str, str]:
         """Define the statistics of a step; return their columns by name."""
         columns: dict[str, str] = {}
-        by_column = stored_types(operator, step.params)
+        by_column, bounds = stored_types(operator, step.params), operator.bounds_of(step.params)
         stats = operator.stats_of(step.params) | {name: {"type": kind} for name, kind in by_column.items()}
         for name, expression in select.items():
             if operator.kind != "stats" and (is_verdict(name) or name in TEXTS):
@@ -376,7 +376,7 @@ class _Compiler(ChainNames):
             # The statistic's own name, with the step's number if an earlier step or a table of the run has that name.
             given = self.names.free(name, "stat", step.index, name, otherwise=f"{name}_{step.index}")
             kind = stats[name].get("type", "DOUBLE")
-            self.chain.stats.append(Stat(given, name, step.index, kind, *operator.bounds.get(name, ())))
+            self.chain.stats.append(Stat(given, name, step.index, kind, *bounds.get(name, ())))
             value = f"CASE WHEN {self.alive} THEN CAST({expression.sql('duckdb')} AS {kind}) END"
             columns[name] = self._define(step, given, value, note, "stat")
         for stat in self.chain.stats:

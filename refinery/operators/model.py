@@ -184,6 +184,10 @@ class Operator:
         """
         return {name: spec for pattern, spec in self.stats.items() for name in _names(pattern, params)}
 
+    def bounds_of(self, params: Mapping[str, Any]) -> dict[str, list[str]]:
+        """The parameters that bound each statistic with these (complete) parameters."""
+        return {name: ends for pattern, ends in self.bounds.items() for name in _names(pattern, params)}
+
     def loads(self, params: Mapping[str, Any]) -> bool:
         """Return whether the operator loads something large with these parameters, such as a model."""
         declared = self.resources.get("loads", False)
