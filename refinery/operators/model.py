@@ -180,7 +180,8 @@ class Operator:
     def stats_of(self, params: Mapping[str, Any]) -> dict[str, dict[str, str]]:
         """Statistics by name with these (complete) parameters: `{a}` in a name stands for parameter a.
 
-        A list gives one statistic for each of its values, `{a[0]}` one for its first value.
+        A list gives one statistic for each of its values, `{a[0]}` one for its first value; a list of pairs one for each pair, by
+        its first value.
         """
         return {name: spec for pattern, spec in self.stats.items() for name in _names(pattern, params)}
 
@@ -224,4 +225,5 @@ def _names(pattern: str, params: Mapping[str, Any]) -> list[str]:
     value = params.get(found["name"])
     values = [value] if not isinstance(value, (list, tuple)) else list(value[:1] if found["first"] else value)
     rests = _names(pattern[found.end() :], params)
-    return [pattern[: found.start()] + str(value) + rest for value in dict.fromkeys(values) for rest in rests]
+    named = dict.fromkeys(str(value[0]) if isinstance(value, (list, tuple)) else str(value) for value in values)
+    return [pattern[: found.start()] + value + rest for value in named for rest in rests]

@@ -17,6 +17,7 @@ FOLDER = RECORDED / "datatrove" / "filters"
 FILTERS = {
     "GopherQualityFilter": "gopher_quality_filter",
     "FineWebQualityFilter": "fineweb_quality_filter",
+    "GopherRepetitionFilter": "gopher_repetition_filter",
 }
 
 
