@@ -8,7 +8,7 @@ import click
 
 # Commands by the task that they are for.
 TASKS = {
-    "Start": ("demo", "init", "check", "run"),
+    "Start": ("demo", "init", "import", "check", "run"),
     "See what a run did": ("status", "why", "report", "diff", "tables"),
     "Choose bounds": ("analyze", "tune", "refilter"),
     "Look things up": ("ops", "assets", "sql", "schema"),
@@ -38,6 +38,10 @@ EXAMPLES = {
     "schema": ("refinery schema > schema.json",),
     "sql": ("refinery sql recipe.yaml > recipe.sql", "refinery sql recipe.yaml --explain"),
     "stats": ("refinery stats merge statistics merged",),
+    "import": (
+        "refinery import dclm_baseline_refinedweb.yaml --to recipe.yaml",
+        "refinery import fra_Latn.yml --dataset_path docs.jsonl --export_path kept.jsonl",
+    ),
     "init": ("refinery init docs.jsonl", "refinery init 'data/*.parquet' -o recipe.yaml"),
     "merge": ("refinery stats merge statistics merged", "refinery stats merge s3://bucket/statistics merged"),
     "status": ("refinery status outputs/web_sample", "refinery status outputs/web_sample --watch"),

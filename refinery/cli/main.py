@@ -68,6 +68,21 @@ def init(data: str, output: str | None) -> None:
     click.echo(f"{file} is written. Check its fields and bounds, then: refinery run {file} --show")
 
 
+@cli.command(name="import")
+@click.argument("file", type=click.Path(dir_okay=False))
+@click.option("--to", type=click.Path(dir_okay=False), help="File of the recipe; by default it is printed.")
+@click.option("--dataset_path", "--dataset-path", help="Input of the recipe, in place of the configuration's.")
+@click.option("--export_path", "--export-path", help="Output of the recipe, in place of the configuration's.")
+def import_(file: str, to: str | None, dataset_path: str | None, export_path: str | None) -> None:
+    """Translate FILE to a recipe: a configuration of DCLM, datamap-rs, FineWeb-2, dolma or NeMo Curator.
+
+    Every step has its origin and differences as comments; what has no translation is named, with the reason.
+    """
+    from refinery.cli import imports
+
+    imports.translate_file(file, to, {"dataset_path": dataset_path, "export_path": export_path})
+
+
 @cli.command(cls=RecipeCommand)
 @recipe_options
 @safe_options

@@ -17,6 +17,8 @@ from refinery.recipe.encoding import not_utf8, why_not_named
 from refinery.recipe.model import Recipe
 from refinery.recipe.override import Override, apply
 from refinery.recipe.parse import parse, parse_python
+from refinery.recipe.peers.detect import translate
+from refinery.recipe.peers.nodes import recipe_tree, translated_notes
 from refinery.recipe.steps import normalize_process
 from refinery.recipe.template import TemplateValues, Variable
 from refinery.recipe.tree import Mapping, Problems, SourcePlace
@@ -39,7 +41,7 @@ def load(
 ) -> Recipe:
     """Read and check a recipe.
 
-    recipe: path of a YAML or JSON file, or a dict. overrides: of `parse_overrides` or `overrides_of`. variables: values
+    recipe: path of a YAML or JSON file, which may be another tool's configuration, or a dict. overrides: of `parse_overrides` or `overrides_of`. variables: values
     for `{{ name }}`. library: has `operators`, or is called with the folders that the recipe's `operators:` names and
     returns a library. environ: for `${NAME}`, the process's own by default. need_inputs: False if the samples are
     handed over otherwise. guard: checks the recipe before any part of it is used; the recipe then reads no environment.
@@ -71,8 +73,13 @@ def loads(
     need_inputs: bool = True,
     guard: Guard | None = None,
 ) -> Recipe:
-    """`load` for a recipe's text; `name` stands for the file in messages."""
+    """`load` for a recipe's text, or another tool's configuration; `name` stands for the file in messages."""
     problems, values = Problems(), _values(variables, environ, guard)
+    translation = translate(text, name)
+    if translation is not None:
+        tree = recipe_tree(translation, name, problems)
+        recipe = _finish(tree, overrides, values, problems, library, need_inputs, guard)
+        return replace(recipe, source=text, ignored=(*translated_notes(translation, name), *recipe.ignored))
     root = parse(text, name, values, problems)
     if root is None and not problems.found:
         problems.add(SourcePlace(name), "is empty", "Write dataset_path:, export_path: and process:.")
