@@ -10,7 +10,7 @@ from tests.conformance.web_cases import Steps, Translation
 OPERATORS = """
     alphabetic_word_ratio_filter alphanumeric_char_ratio_filter bullet_count_filter citation_removal_modifier
     ellipsis_count_filter line_length_filter line_length_modifier newline_removal_modifier numeric_ratio_line_modifier
-    punctuation_line_modifier stop_word_filter symbol_ratio_filter uppercase_ratio_line_modifier word_length_filter
+    massive_web_repetition_filters punctuation_line_modifier repetition_filter stop_word_filter symbol_ratio_filter uppercase_ratio_line_modifier word_length_filter
     word_length_modifier
 """.split()
 OF_DATAMAP = "alphabetic_word_ratio_filter newline_removal_modifier stop_word_filter symbol_ratio_filter".split()
