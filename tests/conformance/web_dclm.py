@@ -9,7 +9,7 @@ from tests.conformance.web_cases import Steps, Translation
 
 OPERATORS = """
     alphabetic_word_ratio_filter alphanumeric_char_ratio_filter bullet_count_filter citation_removal_modifier
-    ellipsis_count_filter line_length_filter line_length_modifier newline_removal_modifier numeric_ratio_line_modifier
+    ellipsis_count_filter line_length_filter line_length_modifier newline_removal_modifier page_length_filter numeric_ratio_line_modifier
     massive_web_repetition_filters punctuation_line_modifier repetition_filter stop_word_filter symbol_ratio_filter uppercase_ratio_line_modifier word_length_filter
     word_length_modifier
 """.split()
@@ -30,8 +30,32 @@ def quality(params: Mapping[str, Any]) -> Steps:
     return Steps([{"quality_filter": dict(params)}], columns={params["key"]: "DOUBLE"})
 
 
+def counter(op: str, name: str) -> Translation:
+    """An enricher; its count is compared with the recorded value."""
+    return lambda params: Steps([{op: dict(params)}], value=name)
+
+
+def removal(before: str, peer: str) -> Translation:
+    """The filter on removed words. before: parameter with the name of the recorded field of the count before."""
+
+    def steps(params: Mapping[str, Any]) -> Steps:
+        name, given = params[before], params["_given"].partition(" = ")[2]
+        (step,) = same("word_removal_ratio_filter", peer)(params).process
+        return Steps(
+            [step],
+            fields=lambda doc: {name: 0 if given == "0" else len(doc["text"].split())},
+            columns={name: "BIGINT"},
+        )
+
+    return steps
+
+
 STEPS: dict[tuple[str, str], Translation] = {
     **{("dclm", op): same(op) for op in OPERATORS},
     **{("datamap", op): same(op, "datamap") for op in OF_DATAMAP},
     ("dclm", "quality_filter"): quality,
+    ("dclm", "word_counter_enricher"): counter("word_counter_enricher", "word_count"),
+    ("dclm", "line_counter_enricher"): counter("line_counter_enricher", "num_lines"),
+    ("dclm", "word_removal_ratio_filter"): removal("prev_word_count_key", "dclm"),
+    ("datamap", "word_removal_ratio_filter"): removal("word_count_field", "datamap"),
 }
