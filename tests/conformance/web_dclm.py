@@ -10,7 +10,7 @@ from tests.conformance.web_cases import Steps, Translation
 OPERATORS = """
     alphabetic_word_ratio_filter alphanumeric_char_ratio_filter bullet_count_filter citation_removal_modifier
     ellipsis_count_filter line_length_filter line_length_modifier newline_removal_modifier page_length_filter numeric_ratio_line_modifier
-    massive_web_repetition_filters punctuation_line_modifier repetition_filter stop_word_filter symbol_ratio_filter uppercase_ratio_line_modifier word_length_filter
+    massive_web_repetition_filters punctuation_line_modifier repetition_filter stop_word_filter substring_filter substring_line_modifier symbol_ratio_filter counter_line_modifier within_page_dedup uppercase_ratio_line_modifier word_length_filter
     word_length_modifier
 """.split()
 OF_DATAMAP = "alphabetic_word_ratio_filter newline_removal_modifier stop_word_filter symbol_ratio_filter".split()
@@ -24,6 +24,13 @@ def same(op: str, peer: str = "") -> Translation:
         return Steps([{op: given | ({"as": peer} if peer else {})}])
 
     return steps
+
+
+def datamap_lines(params: Mapping[str, Any]) -> Steps:
+    """datamap-rs ignores parameters that it does not know: `max_length`, which the published files write."""
+    return same("substring_line_modifier", "datamap")(
+        {name: value for name, value in params.items() if name != "max_length"}
+    )
 
 
 def quality(params: Mapping[str, Any]) -> Steps:
@@ -53,7 +60,11 @@ def removal(before: str, peer: str) -> Translation:
 STEPS: dict[tuple[str, str], Translation] = {
     **{("dclm", op): same(op) for op in OPERATORS},
     **{("datamap", op): same(op, "datamap") for op in OF_DATAMAP},
+    ("datamap", "substring_line_modifier"): datamap_lines,
     ("dclm", "quality_filter"): quality,
+    ("nemo", "substring_filter"): lambda params: Steps(
+        [{"substring_filter": dict(params) | {"as": "nemo"}}], value="substring"
+    ),
     ("dclm", "word_counter_enricher"): counter("word_counter_enricher", "word_count"),
     ("dclm", "line_counter_enricher"): counter("line_counter_enricher", "num_lines"),
     ("dclm", "word_removal_ratio_filter"): removal("prev_word_count_key", "dclm"),

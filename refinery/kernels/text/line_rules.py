@@ -25,6 +25,8 @@ RATIO = 0  # the share of characters of a class, `low`, is at most `high`
 BYTE_RATIO = 1  # as RATIO, characters of the class per byte
 WORDS = 2  # the number of words between white space is from `low` to `high`
 END_MARK = 3  # the last character that is not white space is one of . ! ? " …; with `high`, it ends no ellipsis
+INK = 5  # the line is more than white space
+ALL = 6  # none
 LONGEST = 4  # the longest token, by model `low` of `cut_tokens`, has at most `high` characters
 UNICODE_WORDS = 5  # the number of segments of UAX 29 with a letter or digit of Unicode is from `low` to `high`
 
@@ -118,6 +120,11 @@ def _keeps(data, begin, stop, rule, low, high, cases, class_table, properties):
         return low <= words_in(data, begin, stop, properties) <= high
     if rule == END_MARK:
         return _has_end_mark(data, begin, stop, high != 0, class_table)
+    if rule == ALL:
+        return True
+    if rule == INK:
+        first, last = stripped(data, begin, stop, class_table)
+        return first < last
     if rule == LONGEST:
         return longest_token(data, begin, stop, np.int64(low), class_table, properties) <= high
     counted, chars = _class_count(data, begin, stop, np.uint8(low), cases)
