@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tests.conformance.web_cases import Steps, Translation
+from tests.conformance.web_cases import WEB, Steps, Translation
 
 OPERATORS = """
     alphabetic_word_ratio_filter alphanumeric_char_ratio_filter bullet_count_filter citation_removal_modifier
@@ -31,6 +31,11 @@ def datamap_lines(params: Mapping[str, Any]) -> Steps:
     return same("substring_line_modifier", "datamap")(
         {name: value for name, value in params.items() if name != "max_length"}
     )
+
+
+def without_urls(params: Mapping[str, Any]) -> Steps:
+    """With the list of top-level domains that the peer had."""
+    return Steps([{"url_removal_modifier": {**params, "tlds_filepath": str(WEB / "configs/dclm/iana_tlds.txt")}}])
 
 
 def quality(params: Mapping[str, Any]) -> Steps:
@@ -61,6 +66,7 @@ STEPS: dict[tuple[str, str], Translation] = {
     **{("dclm", op): same(op) for op in OPERATORS},
     **{("datamap", op): same(op, "datamap") for op in OF_DATAMAP},
     ("datamap", "substring_line_modifier"): datamap_lines,
+    ("dclm", "url_removal_modifier"): without_urls,
     ("dclm", "quality_filter"): quality,
     ("nemo", "substring_filter"): lambda params: Steps(
         [{"substring_filter": dict(params) | {"as": "nemo"}}], value="substring"
