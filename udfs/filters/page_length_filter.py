@@ -47,7 +47,12 @@ OPERATOR = {
             "choices": ["blingfire", "nltk"],
             "doc": "How to cut sentences.",
         },
-        "tokenizer_lang": {"type": "str", "default": "english", "doc": "With nltk: language of the Punkt parameters."},
+        "tokenizer_lang": {
+            "type": "str",
+            "default": None,
+            "nullable": True,
+            "doc": "With nltk: language, such as english. For others, and null, Punkt has parameters only if nltk_data is given.",
+        },
         "nltk_data": {
             "type": "folder",
             "default": None,
@@ -82,7 +87,7 @@ OPERATOR = {
         {% elif length_type == "line" %}{{ feature("line_marks") }}.{{ "inked" if remove_empty else "lines" }}
         {% elif length_type == "paragraph" and remove_empty %}{{ feature("inked_pieces", end="\n\n") }}
         {% elif length_type == "paragraph" %}len(string_split({{ text }}, chr(10) || chr(10)))
-        {% elif tokenizer == "nltk" %}punkt_sentences({{ text }}, {{ nltk_data | lit }}, {{ tokenizer_lang | lit }})
+        {% elif tokenizer == "nltk" %}punkt_sentences({{ text }}, {{ (nltk_data or "") | lit }}, {{ (tokenizer_lang or "english") | lit }})
         {% else %}blingfire_sentences({{ text }})
         {% endif %} AS page_length
     """,
@@ -120,8 +125,29 @@ OPERATOR = {
         },
         {"text": "a\n\n\n\nb", "params": {"length_type": "paragraph"}, "stats": {"page_length": 2}, "keep": True},
         {"text": "né", "params": {"length_type": "char", "max_length": 2}, "stats": {"page_length": 2}, "keep": True},
+        {
+            "text": "It is Mr. Smith. He is here.",
+            "params": {
+                "length_type": "sentence",
+                "tokenizer": "nltk",
+                "tokenizer_lang": "english",
+                "nltk_data": "data",
+            },
+            "files": {
+                "data/abbrev_types.txt": "mr",
+                "data/collocations.tab": "",
+                "data/ortho_context.tab": "",
+                "data/sent_starters.txt": "",
+            },
+            "stats": {"page_length": 2},
+            "keep": True,
+        },
         {"text": "", "params": {"length_type": "sentence"}, "stats": {"page_length": 0}, "keep": False},
-        {"text": "a", "params": {"length_type": "sentence", "tokenizer": "nltk"}, "error": True},
+        {
+            "text": "a",
+            "params": {"length_type": "sentence", "tokenizer": "nltk", "tokenizer_lang": "english"},
+            "error": True,
+        },
     ],
 }
 
@@ -131,7 +157,8 @@ def check(params: Mapping[str, Any]) -> list[str]:
     if params["length_type"] != "sentence":
         return []
     if params["tokenizer"] == "nltk":
-        return punkt.problems(params["nltk_data"], params["tokenizer_lang"])
+        language = params["tokenizer_lang"] or ""
+        return punkt.problems(params["nltk_data"], language or "english", language in ("en", "english"))
     if find_spec("blingfire") is None:
         return [f"tokenizer: blingfire needs the package blingfire: {install_command('blingfire')}"]
     return []

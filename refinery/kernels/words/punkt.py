@@ -1,4 +1,7 @@
-"""Sentences by NLTK's Punkt, with the parameters of a folder; NLTK itself looks for them in places of its own."""
+"""Sentences by NLTK's Punkt, with the parameters of a folder; NLTK itself looks for them in places of its own.
+
+Without a folder Punkt has no parameters: it knows no abbreviations.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,17 @@ from typing import Any
 import pyarrow as pa
 
 from refinery.common.extras import install_command
+from refinery.kernels.core.file_state import state_of
 
 FILES = ("abbrev_types.txt", "collocations.tab", "ortho_context.tab", "sent_starters.txt")
 
 
-def problems(folder: str | None, language: str) -> list[str]:
-    """Reasons why sentences of a language cannot be cut, as sentences that name the cure."""
+def problems(folder: str | None, language: str, needed: bool) -> list[str]:
+    """Reasons why sentences of a language cannot be cut, as sentences that name the cure. needed: the folder is."""
     if find_spec("nltk") is None:
         return [f"tokenizer: nltk needs the package nltk: {install_command('nltk')}"]
+    if not folder and not needed:
+        return []
     if not folder:
         return [
             "tokenizer: nltk needs nltk_data, a folder with the parameters of Punkt, and nothing is downloaded: "
@@ -37,12 +43,15 @@ def _place(folder: str, language: str) -> Path:
     """Folder of a language's parameters: the given one, or the one below it."""
     if (Path(folder) / FILES[0]).is_file():
         return Path(folder)
-    return Path(folder) / "tokenizers" / "punkt_tab" / language
+    return Path(folder) / "tokenizers" / "punkt_tab" / ("english" if language == "en" else language)
 
 
 def sentences(text: str, folder: str, language: str) -> list[str]:
-    """Sentences of a text as Punkt cuts them, which may be blank."""
-    return list(_tokenizer(str(_place(folder, language))).tokenize(text))
+    """Sentences of a text as Punkt cuts them, which may be blank. folder: empty for Punkt without parameters."""
+    if not folder:
+        return list(_tokenizer("").tokenize(text))
+    place = _place(folder, language)
+    return list(_tokenizer(str(place), *(state_of(place / name) for name in FILES)).tokenize(text))
 
 
 def sentence_counts(column: pa.Array, folder: str | None, language: str | None) -> pa.Array:
@@ -57,18 +66,18 @@ def sentence_counts(column: pa.Array, folder: str | None, language: str | None) 
 
 
 @lru_cache(maxsize=4)
-def _tokenizer(folder: str) -> Any:
+def _tokenizer(folder: str, *states: tuple[int, ...]) -> Any:
     from nltk.tokenize.punkt import PunktParameters, PunktSentenceTokenizer
 
     parameters = PunktParameters()
+    if not folder:
+        return PunktSentenceTokenizer(parameters)
     parameters.abbrev_types = set(_lines(folder, FILES[0]))
     parameters.collocations = {tuple(line.split("\t")) for line in _lines(folder, FILES[1])}
     for word, _, flags in (line.partition("\t") for line in _lines(folder, FILES[2])):
         parameters.ortho_context[word] = int(flags)
     parameters.sent_starters = set(_lines(folder, FILES[3]))
-    tokenizer = PunktSentenceTokenizer()
-    tokenizer._params = parameters
-    return tokenizer
+    return PunktSentenceTokenizer(parameters)
 
 
 def _lines(folder: str, name: str) -> list[str]:
