@@ -66,5 +66,5 @@ def matches(column: pa.Array, pattern: str) -> pa.Array:
     """Return for each text whether a pattern matches; False for NULL."""
     import numpy as np
 
-    search = rust_patterns.compiled(pattern or "").search
+    search = rust_patterns.matcher(pattern or "").search
     return flags(np.array([text is not None and search(text) is not None for text in column.to_pylist()], np.bool_))

@@ -73,7 +73,7 @@ def check(params: Mapping[str, Any]) -> list[str]:
 
 def without_matches(column: pa.Array, pattern: str) -> pa.Array:
     """For each text the text without matching lines, NULL if it has none, and whether no line is left."""
-    search = rust_patterns.compiled(pattern or COUNTER).search
+    search = rust_patterns.matcher(pattern or COUNTER).search
     found = [_without(text, search) for text in column.to_pylist()]
     deltas = of_texts([new for new, _ in found])
     return pa.StructArray.from_arrays([deltas, pa.array([empty for _, empty in found])], ["delta", "is_empty"])

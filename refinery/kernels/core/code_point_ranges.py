@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 
-def listed(path: Path) -> dict[str, list[tuple[int, int]]]:
+def listed_ranges(path: Path) -> dict[str, list[tuple[int, int]]]:
     """Ranges of code points by the names of their classes.
 
     A line of the file is `name: 41-5A 61 ...`, hexadecimal, ranges with both ends; a line that begins with two blanks goes on

@@ -47,7 +47,7 @@ def _build() -> np.ndarray:
 
 def listed() -> dict[str, list[tuple[int, int]]]:
     """Ranges of code points by the names of their classes."""
-    return code_point_ranges.listed(Path(__file__).with_name("character_classes.txt"))
+    return code_point_ranges.listed_ranges(Path(__file__).with_name("character_classes.txt"))
 
 
 def _composing() -> set[int]:

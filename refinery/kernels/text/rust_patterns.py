@@ -52,14 +52,14 @@ def problems(pattern: str) -> list[str]:
             if found[1]:
                 return [f"{pattern!r} has {found[1]}: {reason}"]
     try:
-        compiled(pattern)
+        matcher(pattern)
     except ValueError as error:
         return [f"{pattern!r} is no regular expression: {error}"]
     return []
 
 
 @lru_cache(maxsize=64)
-def compiled(pattern: str) -> Any:
+def matcher(pattern: str) -> Any:
     """The compiled pattern. Raises ValueError for one that cannot be read."""
     import regex
 

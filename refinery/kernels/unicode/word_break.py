@@ -75,4 +75,4 @@ def _build() -> np.ndarray:
 
 def listed() -> dict[str, list[tuple[int, int]]]:
     """Ranges of code points by the names of the properties."""
-    return code_point_ranges.listed(Path(__file__).with_name("word_break.txt"))
+    return code_point_ranges.listed_ranges(Path(__file__).with_name("word_break.txt"))
