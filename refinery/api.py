@@ -24,6 +24,7 @@ from refinery.errors import DataError, OperatorError, Problem, RecipeError
 from refinery.execution.needs import ready
 from refinery.execution.open import open_recipe
 from refinery.execution.run import Progress, execute
+from refinery.io.formats import IN_SQL
 from refinery.io.readers.registry import reader_of
 from refinery.io.schema import common_schema, partitions_beside, texts_anew
 from refinery.io.script_functions import LINE_FUNCTIONS
@@ -219,7 +220,17 @@ def _files(prepared: Plan) -> list[ScriptInput]:
         columns: tuple[tuple[str, str], ...] = ()
         reader = reader_of(source)
         if not reader.script:
-            what = f"{source.path} is read by Python code ({reader.code()}), which no SQL script can do"
+            by = f" ({reader.code()})" if reader.code() else ""
+            what = f"{source.path} is read by Python code{by}, which no SQL script can do"
+            raise RecipeError([Problem(prepared.recipe.places.get("dataset_path", ""), what)])
+        if source.options:
+            named = ", ".join(name for name, _ in source.options)
+            what = f"{source.path} is read with {named}, which no SQL script does"
+            raise RecipeError([Problem(prepared.recipe.places.get("dataset_path", ""), what)])
+        if source.compression not in IN_SQL:
+            what = (
+                f"{source.path} holds {source.compression} data, which DuckDB does not read: decompress it for a script"
+            )
             raise RecipeError([Problem(prepared.recipe.places.get("dataset_path", ""), what)])
         if reader.inferred:
             typed = prepared.shards[0].schema if prepared.shards and not prepared.lines else None

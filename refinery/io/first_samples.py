@@ -144,7 +144,7 @@ def _alone(shard: Shard, source: Source) -> Shard:
 
 def _of_shard(shard: Shard, budget: _Budget) -> tuple[FileFields | None, bool]:
     """Fields of samples of a shard, or None; and True if these are all of its samples."""
-    if not reader_of(shard.source).lines:
+    if not reader_of(shard.source).lines and not shard.source.option("text_from", ""):
         return _of_schema(shard), True
     samples = _Samples()
     pieces = [shard] if budget.first else _pieces(shard, budget.bytes)

@@ -9,14 +9,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
-COMPRESSIONS = {".gz": "gzip", ".zst": "zstd"}
-_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
+from refinery.io.block_decompression import FORMATS, Blocks
+
+COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bzip2", ".xz": "xz"}
+# Those of them that DuckDB reads, too.
+IN_SQL = (None, "gzip", "zstd")
+# The first four bytes of each, as far as they are fixed.
+_MAGIC = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd", b"BZh": "bzip2", b"\xfd7zX": "xz"}
 _FOREIGN = {
     b"PAR1": "Parquet",
     b"ARRO": "Arrow",
     b"PK\x03\x04": "zip",
-    b"BZh": "bzip2",
-    b"\xfd7zX": "xz",
     b"%PDF": "PDF",
 }
 # Enough to see the first line of nearly every file; a longer first line counts as a line.
@@ -72,6 +75,9 @@ def open_compressed(path: str, compression: str, raw: Any = None) -> tuple[Any, 
     """
     import pyarrow as pa
 
+    if compression in FORMATS:
+        raw = open(path, "rb", buffering=0) if raw is None else raw
+        return raw, Blocks(raw, compression)
     raw = pa.OSFile(path, "rb") if raw is None else pa.PythonFile(raw, "r")
     return raw, pa.CompressedInputStream(raw, compression)
 
@@ -90,9 +96,7 @@ def shape_of_start(start: bytes, is_all: bool, compression: str | None, trusted:
     def opened() -> Any:
         if compression is None:
             return io.BytesIO(start)
-        import pyarrow as pa
-
-        return pa.CompressedInputStream(pa.BufferReader(start), compression)
+        return open_compressed("", compression, io.BytesIO(start))[1]
 
     head = _head(opened, compression)
     return _shape(head, trusted) if is_all or len(head) >= _HEAD or _sure(head) else None

@@ -10,6 +10,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from refinery.common.key_fields import left_out
+from refinery.io.read_options import Options, option
 from refinery.storage.urls import is_url
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Source:
     (the file is one sample). compression: gzip, zstd or None. suffix: lower case, with that of the compression. size:
     bytes on disk. dataset: number of its input, from 0. table: the samples, when they are not in a file.
     version: of an object at a URL, see `object_versions`. reader: Python file of a user's format; "" for formats of refinery. partitions: fields of all its samples, from the names of folders.
-    texts: keys of the fields that the recipe names as text, which are read as text.
+    texts: keys of the fields that the recipe names as text, which are read as text. options: how the recipe wants it read.
     """
 
     path: str = field(metadata=left_out("a place"))
@@ -51,7 +52,12 @@ class Source:
     version: str = field(default="", metadata=left_out(_BY_CONTENT))
     partitions: Partitions = ()
     texts: tuple[Keys, ...] = ()
+    options: Options = ()
     reader: str = field(default="", metadata=left_out("a place; the code is among the side files of programs"))
+
+    def option(self, name: str, default: Any) -> Any:
+        """An option of reading that the recipe sets, or the default."""
+        return option(self.options, name, default)
 
     def state(self) -> tuple[str, int, int | str]:
         """Path, size, and time of change (ns) or the object's version; they differ after a change. Raises OSError."""

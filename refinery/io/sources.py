@@ -17,7 +17,9 @@ from refinery.io.formats import PIECE, foreign, full_suffix, json_shape, magic, 
 from refinery.io.missing_files import may_be_folder, oddities, refuse, refuse_pattern
 from refinery.io.model import Shard, Source
 from refinery.io.partitions import partitions_of, typed
-from refinery.io.readers.registry import Formats, reader_of
+from refinery.io.path_lists import PREFIX, is_list, paths_in
+from refinery.io.read_options import OF_ALL, Options, option
+from refinery.io.readers.registry import READERS, Formats, reader_of
 from refinery.io.splits import training_files
 from refinery.io.table_folders import refuse_tables
 from refinery.operators.reader_files import ReaderFile
@@ -51,7 +53,7 @@ def search(
 ) -> tuple[list[Source], list[str], list[str]]:
     """The files of paths or URLs, folders (with everything below) and glob patterns, notes on skipped entries, and errors.
 
-    inputs: paths, or objects with `path` and `format` (the format of all of it; None: by each file's suffix). Their
+    inputs: paths, or objects with `path`, `format` (the format of all of it; None: by each file's suffix) and `options`. Their
     order is kept; folders and patterns give their files sorted by path. suffixes: only take files with one of these.
     recipe: the file that names the inputs, if these have a `line` in it. readers: of users' formats. An error is a line on
     an input that is missing or cannot be read, or on all of them when nothing is left.
@@ -62,9 +64,11 @@ def search(
     names, wrong = [], []
     for dataset, item in enumerate(inputs):
         path, form = (item, None) if isinstance(item, (str, os.PathLike)) else (item.path, item.format)
+        options = getattr(item, "options", ())
         names.append(os.path.expanduser(os.fspath(path)))
         try:
-            sources += _Order(dataset, formats.forced(form), wanted, notes, formats).expand(names[-1])
+            order = _Order(dataset, formats.forced(form), wanted, notes, formats, options)
+            sources += order.expand(names[-1])
         except DataError as error:
             line = getattr(item, "line", 0)
             wrong.append(f"{recipe}:{line}: {error}" if recipe and line else str(error))
@@ -83,7 +87,9 @@ def _nothing_left(names: Sequence[str], wanted: frozenset[str], notes: Sequence[
 
 
 def carrier(sources: Sequence[Source]) -> str:
-    """'typed' if all files hold tables of one kind (csv and tsv count as one), else 'lines'."""
+    """'typed' if all files hold tables of one kind (csv and tsv count as one), else 'lines'; these take texts of chats, too."""
+    if any(source.option("text_from", "") for source in sources):
+        return "lines"
     readers = {reader.family or reader.name: reader for reader in map(reader_of, sources)}
     return "typed" if len(readers) == 1 and not any(reader.lines for reader in readers.values()) else "lines"
 
@@ -128,9 +134,17 @@ class _Order:
     wanted: frozenset[str]
     notes: list[str]
     formats: Formats
+    options: Options = ()
 
     def expand(self, path: str) -> list[Source]:
-        """The sources of a path, folder or pattern, on this machine or at a URL."""
+        """The sources of a path, folder or pattern, on this machine or at a URL; of a database the rows of the query."""
+        if self.forced == "sql":
+            from refinery.io.database_query import rows_of_query
+
+            table = rows_of_query(path, option(self.options, "query", ""))
+            return [Source(path, "sql", None, "", table.nbytes, self.dataset, table, options=self.options)]
+        if is_list(path) and self.forced is None:
+            return self._listed(paths_in(path, option(self.options, "prefix", PREFIX)))
         if is_url(path):
             return self._expand_url(path)
         if printable(path) != path:
@@ -146,6 +160,19 @@ class _Order:
         if note := note_on_exports(path, [name for name, _ in chosen]):
             self.notes.append(note)
         return self._placed(base, self._sources(chosen, _File))
+
+    def _listed(self, paths: list[str]) -> list[Source]:
+        """The sources of files that a list names; objects at URLs are looked at many at a time."""
+        remote = [path for path in paths if is_url(path)]
+        look: dict[str, Any] = {}
+        if remote:
+            from refinery.io.url_listing import look_into, objects_of
+            from refinery.storage.object_stream import beside
+
+            for path, (objects, _) in zip(remote, beside(objects_of, remote), strict=True):
+                look[path] = next(iter(objects.values()))
+            look_into(list(look.values()))
+        return self._sources([self._named(path) for path in paths], lambda path: look.get(path) or _File(path))
 
     def _of_splits(self, base: str, chosen: list[tuple[str, str]]) -> list[tuple[str, str]]:
         """The files of a folder that are read, with a note if it has several splits."""
@@ -240,10 +267,20 @@ class _Order:
                 compression = magic(head)
                 self._require_fit(path, kind, head, compression)
                 kind = file.shape(compression, ".jsonl" in suffix) if reader.shaped else kind
-            known = {"version": file.version, "reader": reader.code()}
+            known = {"version": file.version, "reader": reader.code(), "options": self._options(path, kind)}
             return Source(path, kind, compression, suffix, size, self.dataset, **known)
         except OSError as error:
             raise DataError(f"{path}: {error.strerror or error}") from error
+
+    def _options(self, path: str, kind: str) -> Options:
+        """The options of the recipe, all of which the format must follow. Raises DataError."""
+        options = tuple(item for item in self.options if item[0] != "prefix")
+        for name, _ in options:
+            if name not in self.formats[kind].options | OF_ALL:
+                takers = [reader.name for reader in READERS if name in reader.options]
+                cure = f"Write format: {takers[0]} if it is such a file"
+                raise DataError(f"{path}: is read as {kind}, which has no {name}; {' and '.join(takers)} have. {cure}")
+        return options
 
     def _require_fit(self, path: str, kind: str, head: bytes, compression: str | None) -> None:
         """Check that a file's first bytes are those of its format and of the compression in its name. Raises DataError."""
@@ -290,7 +327,7 @@ def _by_name(path: Path, formats: Formats) -> str:
     suffix, compression = split_suffix(path)
     databases = (".duckdb", ".sqlite", ".sqlite3", ".db")
     if suffix in databases:
-        cure = "Write the samples of one of its tables to a file first, in DuckDB: COPY (FROM ...) TO 'samples.parquet'"
+        cure = f"Read the rows of a query: dataset: {{type: sql, database: {path.name}, query: SELECT ...}}"
     elif suffix == ".wat":
         cure = "WAT files hold metadata of pages alone: name the .warc or .wet files of the crawl"
     elif suffix == ".arc":
@@ -299,8 +336,8 @@ def _by_name(path: Path, formats: Formats) -> str:
         cure = "A text file is one sample: unpack it; if each line is a sample, name it as JSON Lines with an object in each"
     elif suffix in (".pdf", ".docx"):
         cure = "Extract its text to a .txt file first"
-    elif suffix in (".bz2", ".xz", ".lz4", ".br", ".zip", ".tar", ".tgz", ".7z"):
-        cure = "Unpack it first; .gz and .zst are read as they are"
+    elif suffix in (".lz4", ".br", ".zip", ".tar", ".tgz", ".7z"):
+        cure = "Unpack it first; .gz, .zst, .bz2 and .xz are read as they are"
     elif compression and not suffix:
         cure = f"Name it by what it holds, such as {path.stem}.jsonl{path.suffix}"
     else:

@@ -161,7 +161,8 @@ def _other_delimiter(named: NamedField, seen: Sequence[FileFields]) -> str | Non
         for sign, word in _DELIMITERS.items():
             if sign in name and named.field in [part.strip(' "') for part in name.split(sign)]:
                 read = "Files named .csv are separated by commas, those named .tsv by tabs"
-                return f"The delimiter seems to be the {word} ({sign!r}). {read}: write the file anew with one of them."
+                cure = f"name another one: dataset: {{path: ..., delimiter: '{sign}'}}"
+                return f"The delimiter seems to be the {word} ({sign!r}). {read}: {cure}."
     return None
 
 

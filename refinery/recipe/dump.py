@@ -82,7 +82,10 @@ def _inputs(recipe: Recipe) -> dict[str, Any]:
 
 def _source(source: InputConfig) -> dict[str, Any]:
     form = {} if source.format is None else {"format": source.format}
-    return {"type": "local", "path": source.path, "weight": source.weight, **form}
+    options = {name: _plain(value) for name, value in source.options}
+    if source.format == "sql":
+        return {"type": "sql", "database": source.path, "weight": source.weight, **options}
+    return {"type": "local", "path": source.path, "weight": source.weight, **form, **options}
 
 
 def _name(step: Step) -> dict[str, str]:

@@ -6,10 +6,12 @@ import glob
 import os
 import shlex
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from refinery.common.redaction import has_credentials, hide, remember
 from refinery.errors import suggestion
+from refinery.io.read_options import ENCODINGS, Options, problem_of
 from refinery.io.readers.registry import READABLE, READERS
 from refinery.recipe.hub_datasets import HubDataset, NotHere, paths_of
 from refinery.recipe.keys import DATASET_KEYS, SOURCE_KEYS
@@ -20,6 +22,8 @@ from refinery.storage.urls import is_url
 
 _WEIGHT, _PATH, _MOST = SOURCE_KEYS["weight"], SOURCE_KEYS["path"], DATASET_KEYS["max_sample_num"]
 _PLACES = ("s3", "huggingface")
+# Keys of a database.
+_OF_DATABASES = ("database", "query")
 # Keys of a dataset of the Hub.
 _OF_HUB = ("name", "split", "data_dir", "data_files")
 # Data-Juicer's keys beside the URL of a source, and the place from which refinery reads each.
@@ -30,6 +34,7 @@ _ENVIRONMENT = {
     "aws_region": "AWS_DEFAULT_REGION",
     "endpoint_url": "AWS_ENDPOINT_URL",
 }
+_OPTIONS = ("prefix", "text_from", "template", "delimiter", "quote", "header", "columns", "encoding")
 _FORMAT_NAMES = {reader.name: reader.recipe_names[0] for reader in READERS if reader.recipe_names}
 _FORMAT_NAMES |= {name: name for name in READABLE}
 
@@ -103,11 +108,15 @@ def from_dataset(
         cure = "Write dataset: {configs: [{type: local, path: ...}]}, or dataset_path: ..."
         problems.add(node.place, f"dataset must be a mapping with 'configs', not {describe(node)}", cure)
         return (), None
+    single = "configs" not in node.entries and any(key in SOURCE_KEYS for key in node.entries)
     for key, entry in node.entries.items():
-        if key not in DATASET_KEYS:
+        if key not in DATASET_KEYS and not single:
             hint = suggestion(key, DATASET_KEYS)
             problems.add(entry.place, f"dataset has no key {key!r}", hint)
     configs = node.entries.get("configs")
+    if single:
+        alone = Mapping({key: entry for key, entry in node.entries.items() if key not in DATASET_KEYS}, node.place)
+        return _config(alone, problems, tuple(readers)), _most(node.entries.get("max_sample_num"), problems)
     if configs is None or not isinstance(configs.node, Sequence) or not configs.node.items:
         place = configs.place if configs else node.place
         problems.add(place, "dataset needs 'configs', a list of sources", "Write - {type: local, path: ...}")
@@ -126,6 +135,8 @@ def _config(node: Node, problems: Problems, readers: tuple[str, ...]) -> tuple[I
         return ()
     if _is_of_hub(node):
         return _from_hub(node, problems)
+    if _text(node, "type") == "sql":
+        return _from_database(node, problems)
     kind = _kind(node, problems)
     if kind is None:
         return ()
@@ -134,13 +145,49 @@ def _config(node: Node, problems: Problems, readers: tuple[str, ...]) -> tuple[I
             remember(plain_value(field.node))
             hint = f"Set {_ENVIRONMENT[name]} in the environment of every machine instead."
             problems.add(field.place, f"{name} of a source is not read from recipes", hint)
-        elif name not in SOURCE_KEYS or name in _OF_HUB:
+        elif name not in SOURCE_KEYS or name in (*_OF_HUB, *_OF_DATABASES):
             problems.add(field.place, f"a {kind} source has no key {name!r}", suggestion(name, SOURCE_KEYS))
     if "path" not in node.entries:
         problems.add(node.place, "a source has no path", "Write path: ... with a file, directory or glob.")
         return ()
     weight = take(node.entries["weight"].node, _WEIGHT, "weight", problems, 1.0) if "weight" in node.entries else 1.0
-    return _local(node.entries["path"].node, "path", weight, _read_format(node, problems, readers), problems)
+    options = _read_options(node, problems)
+    found = _local(node.entries["path"].node, "path", weight, _read_format(node, problems, readers), problems)
+    return tuple(replace(source, options=options) for source in found)
+
+
+def _read_options(node: Mapping, problems: Problems) -> Options:
+    """The options of reading that a source sets to other values than the defaults, in the order of their declaration."""
+    options: list[tuple[str, Any]] = []
+    for name in _OPTIONS:
+        if name not in node.entries:
+            continue
+        entry = node.entries[name]
+        value = take(entry.node, SOURCE_KEYS[name], name, problems)
+        if value is None or value == SOURCE_KEYS[name].default:
+            continue
+        if problem := problem_of(name, value):
+            problems.add(entry.node.place, problem, suggestion(str(value), ENCODINGS) if name == "encoding" else None)
+        else:
+            options.append((name, value))
+    return tuple(options)
+
+
+def _from_database(node: Mapping, problems: Problems) -> tuple[InputConfig, ...]:
+    """The rows of a query over a database."""
+    known = ("type", "weight", *_OF_DATABASES)
+    values: dict[str, Any] = {"weight": 1.0}
+    for name, field in node.entries.items():
+        if name not in known:
+            problems.add(field.place, f"a source of type sql has no key {name!r}", suggestion(name, known))
+        elif name != "type":
+            values[name] = take(field.node, SOURCE_KEYS[name], name, problems)
+    if missing := [name for name in _OF_DATABASES if not values.get(name)]:
+        cure = "Write database: with a DuckDB or SQLite file or postgres://host/name, and query: with a SELECT."
+        problems.add(node.place, f"a source of type sql has no {' and no '.join(missing)}", cure)
+        return ()
+    found = _checked(values["database"], values["weight"], "sql", node.entries["database"].node.place, problems)
+    return tuple(replace(source, options=(("query", values["query"]),)) for source in found)
 
 
 def _is_of_hub(node: Mapping) -> bool:
@@ -233,4 +280,4 @@ def _checked(
     if is_url(path) and "::" in path:
         problems.add(place, f"{path} is a chain of URLs, which is not followed", "Name the URL of the data itself.")
         return ()
-    return (InputConfig(path, weight, form, place.line or 0),)
+    return (InputConfig(path, weight, form, line=place.line or 0),)

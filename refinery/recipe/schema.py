@@ -91,18 +91,23 @@ def _dataset(readers: Sequence[str]) -> Schema:
     sources = {"type": "array", "minItems": 1, "items": {"anyOf": [_source(readers), ref("variable")]}}
     plain = {name: value_of(key, key.help) for name, key in DATASET_KEYS.items()}
     configs = {"description": DATASET_KEYS["configs"].help, "anyOf": [sources, ref("variable")]}
-    return {"anyOf": [_object({**plain, "configs": configs}, ["configs"]), _NULL, ref("variable")]}
+    alone = _source(readers, {name: value for name, value in plain.items() if name != "configs"})
+    return {"anyOf": [_object({**plain, "configs": configs}, ["configs"]), alone, _NULL, ref("variable")]}
 
 
-def _source(readers: Sequence[str]) -> Schema:
-    plain = {name: value_of(key, key.help) for name, key in SOURCE_KEYS.items()}
+def _source(readers: Sequence[str], beside: Schema | None = None) -> Schema:
+    """A source. beside: keys of `dataset` that stand beside its own."""
+    plain = (beside or {}) | {name: value_of(key, key.help) for name, key in SOURCE_KEYS.items()}
     readable = {"type": "string", "pattern": any_case(("text", *READABLE, *readers), before=r"\.*")}
     places = {"type": "string", "pattern": any_case(("s3", "huggingface"), before=r"\.*")}
     forms = [{"enum": [*READABLE, *readers]}, readable, _NULL, ref("variable")]
     plain["format"] = {"description": SOURCE_KEYS["format"].help, "anyOf": forms}
     plain["source"] = {"description": SOURCE_KEYS["source"].help, "anyOf": [*forms, places]}
-    plain["type"] = {"description": SOURCE_KEYS["type"].help, "enum": ["local", "remote", "huggingface", "", None]}
-    return _object(plain, ["path"])
+    plain["type"] = {
+        "description": SOURCE_KEYS["type"].help,
+        "enum": ["local", "remote", "huggingface", "sql", "", None],
+    }
+    return {"anyOf": [_object(plain, ["path"]), _object(plain, ["database", "query"])]}
 
 
 def _summary() -> Schema:

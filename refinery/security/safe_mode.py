@@ -69,6 +69,9 @@ class SafeRecipe:
             return
         for source in sources:
             where = SourcePlace(place.source, source.line) if source.line else place
+            if source.format == "sql":
+                self._refuse(where, "a source of type sql has SQL")
+                continue
             for path in [source.path, *_named_by(source.path)]:
                 if not self._allows(path):
                     self._refuse(where, f"{path!r} is read, which is outside", self._cure())

@@ -38,7 +38,11 @@ def filesystem(url: str, options: dict[str, Any] | None = None) -> tuple[Any, st
             f"{url}: there is no driver for {scheme}:// ({said(error)}). {install_command('remote')} brings that of s3://"
         ) from None
     except ValueError as error:
-        cure = ". Databases are not read: write the samples to a file first" if scheme in _DATABASES else ""
+        cure = (
+            ". Name a database as a source: dataset: {type: sql, database: ..., query: SELECT ...}"
+            if scheme in _DATABASES
+            else ""
+        )
         raise DataError(f"{url}: {said(error)}{cure}") from None
     return fs, path.rstrip("/")
 

@@ -82,7 +82,7 @@ def test_a_format_can_be_said(tmp_path: Path) -> None:
         ("data/*.csv", "no file matches the pattern"),
         ("data/a.log", "files with suffix '.log' cannot be read. Rename it if it is one of: jsonl"),
         ("data/a.pdf", "Extract its text to a .txt file first"),
-        ("data/a.jsonl.bz2", "files with suffix '.bz2' cannot be read. Unpack it first"),
+        ("data/a.jsonl.lz4", "files with suffix '.lz4' cannot be read. Unpack it first"),
         ("data/a.gz", "Name it by what it holds, such as a.jsonl.gz"),
         ("data/plain.jsonl.gz", "the name says gzip, but it holds no gzip data. Drop '.gz' from its name"),
         ("nodriver://bucket/a.jsonl", "nodriver://bucket: Protocol not known: nodriver"),
@@ -92,7 +92,7 @@ def test_a_format_can_be_said(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_read_is_refused_with_the_cure(tmp_path: Path, name: str, said: str) -> None:
-    files = ["docs.jsonl", "a.log", "a.pdf", "a.jsonl.bz2", "a.gz", "plain.jsonl.gz", "bad.parquet", "bad.arrow"]
+    files = ["docs.jsonl", "a.log", "a.pdf", "a.jsonl.lz4", "a.gz", "plain.jsonl.gz", "bad.parquet", "bad.arrow"]
     put(tmp_path, {f"data/{file}": LINE for file in files})
     (tmp_path / "empty").mkdir()
     with pytest.raises(DataError) as error:

@@ -69,8 +69,8 @@ def test_another_delimiter_is_named(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "cure"),
     [
-        ("a.duckdb", "Write the samples of one of its tables to a file first"),
-        ("a.sqlite", "Write the samples of one of its tables to a file first"),
+        ("a.duckdb", "Read the rows of a query: dataset: "),
+        ("a.sqlite", "Read the rows of a query: dataset: "),
         ("a.warc.wat.gz", "WAT files hold metadata of pages alone"),
         ("a.arc.gz", "Convert the archive to WARC first"),
         ("a.txt.gz", "A text file is one sample: unpack it"),
@@ -84,7 +84,7 @@ def test_files_that_cannot_be_read_are_refused_with_the_cure(tmp_path: Path, nam
 
 def test_a_database_at_a_url_is_refused_with_the_cure() -> None:
     pytest.importorskip("fsspec")
-    with pytest.raises(DataError, match="Databases are not read: write the samples to a file first"):
+    with pytest.raises(DataError, match="Name a database as a source: dataset: "):
         find(["postgres://user@host/db"])
 
 

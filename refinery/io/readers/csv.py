@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from refinery.io.model import Shard, Source
 from refinery.io.pieces import between
+from refinery.io.read_options import DELIMITED, codec_of
 from refinery.io.readers.model import Cut, CutRequest, Reader
 
 if TYPE_CHECKING:
@@ -14,12 +15,14 @@ if TYPE_CHECKING:
 
     from refinery.io.batch import Batch
     from refinery.io.limits import ReadLimits
+    from refinery.io.readers.delimited import Dialect
 
 
 class Delimited(Reader):
     """Records whose values are separated by one character."""
 
     compressed = inferred = hints = True
+    options = DELIMITED
     family = "csv"
     script = "io/rows_of_records.sql"
 
@@ -29,26 +32,41 @@ class Delimited(Reader):
         self.script_delimiter = "E'\\t'" if delimiter == "\t" else f"'{delimiter}'"
         self.suffixes = frozenset({f".{name}"})
 
+    def dialect(self, source: Source) -> Dialect:
+        """The marks and the header of a file."""
+        from refinery.io.readers.delimited import Dialect
+
+        return Dialect(
+            source.option("delimiter", self.delimiter),
+            source.option("quote", '"'),
+            source.option("header", True),
+            tuple(source.option("columns", ())),
+            source.option("encoding", "utf-8"),
+        )
+
     def batches(self, shard: Shard, limits: ReadLimits) -> Iterator[Batch]:
         """The records between two cuts, with the columns of the shard's schema."""
         from refinery.io.readers.delimited import read_csv
 
         assert shard.schema is not None
-        return read_csv(shard.source, self.delimiter, shard.start, shard.end, shard.schema, limits)
+        return read_csv(shard.source, self.dialect(shard.source), shard.start, shard.end, shard.schema, limits)
 
     def schema(self, source: Source) -> pa.Schema:
         """Columns by the header, types by all rows."""
         from refinery.io.readers.delimited import survey
 
-        return survey(source, self.delimiter)[0]
+        return survey(source, self.dialect(source))[0]
 
     def cut(self, source: Source, request: CutRequest) -> Cut:
-        """Pieces between records, for which the file is read once; that finds its schema as well."""
-        if not request.large:
+        """Pieces between records, for which the file is read once; that finds its schema as well.
+
+        A file of another encoding is one piece: places of its text are no places in it.
+        """
+        if not request.large or codec_of(source.option("encoding", "utf-8")):
             return super().cut(source, request)
         from refinery.io.readers.delimited import survey
 
-        schema, cuts, total = survey(source, self.delimiter, request.size, request.workers)
+        schema, cuts, total = survey(source, self.dialect(source), request.size, request.workers)
         return Cut(between(source, cuts, total), schema)
 
     def count(self, shard: Shard) -> int:
@@ -56,4 +74,4 @@ class Delimited(Reader):
         from refinery.io.limits import ReadLimits
         from refinery.io.readers.delimited import count_records
 
-        return count_records(shard.source, self.delimiter, shard.start, shard.end, ReadLimits())
+        return count_records(shard.source, self.dialect(shard.source), shard.start, shard.end, ReadLimits())

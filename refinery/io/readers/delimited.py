@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +25,7 @@ from refinery.io.conform import conform
 from refinery.io.limits import ReadLimits
 from refinery.io.line_errors import not_utf8
 from refinery.io.model import Source
+from refinery.io.read_options import codec_of
 from refinery.io.readers.read_buffer import ReadBuffer
 from refinery.io.text_columns import is_plain_text
 from refinery.kernels.core.arrow import of_texts
@@ -35,6 +37,16 @@ _BOOLEANS = of_texts(["True", "False", "TRUE", "FALSE", "true", "false"])
 _INTEGER = r"^ *[+-]?(0|[1-9][0-9]*) *$"
 _FLOAT = r"^ *[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)? *$|^[+-]?(?i:inf(inity)?)$"
 _LONG_INTEGER = r"^ *[+-]?[0-9]{16,} *$"  # a double would round it
+
+
+class Dialect(NamedTuple):
+    """The marks of a file, its header and its encoding. quote: "" without quotes. columns: names in place of the header's."""
+
+    delimiter: str
+    quote: str = '"'
+    header: bool = True
+    columns: tuple[str, ...] = ()
+    encoding: str = "utf-8"
 
 
 @dataclass
@@ -49,22 +61,22 @@ class _Records:
 
 
 def read_csv(
-    source: Source, delimiter: str, start: int, end: int, schema: pa.Schema, limits: ReadLimits
+    source: Source, dialect: Dialect, start: int, end: int, schema: pa.Schema, limits: ReadLimits
 ) -> Iterator[Batch]:
     """Batches of a CSV or TSV file, or of its text between two cuts of `survey`, with the columns of `schema`."""
-    reader = _Reader(source, delimiter, limits, start, end)
+    reader = _Reader(source, dialect, limits, start, end)
     try:
         for records in reader.records():
-            table = _strings(records.data, reader.names, reader.delimiter)
+            table = _strings(records.data, reader.names, dialect)
             table = conform(_typed(table, schema, source.path), schema, source.path, source.partitions)
             yield Batch(False, table, records.rows, records.line_numbers, records.bad, records.lines_seen)
     finally:
         reader.close()
 
 
-def count_records(source: Source, delimiter: str, start: int, end: int, limits: ReadLimits) -> int:
+def count_records(source: Source, dialect: Dialect, start: int, end: int, limits: ReadLimits) -> int:
     """Number of records of a file between two cuts, good and bad, without the header."""
-    reader = _Reader(source, delimiter, limits, start, end)
+    reader = _Reader(source, dialect, limits, start, end)
     try:
         return sum(len(records.rows) + len(records.bad) for records in reader.records())
     finally:
@@ -72,21 +84,21 @@ def count_records(source: Source, delimiter: str, start: int, end: int, limits: 
 
 
 def survey(
-    source: Source, delimiter: str, size: int | None = None, workers: int = 1
+    source: Source, dialect: Dialect, size: int | None = None, workers: int = 1
 ) -> tuple[pa.Schema, list[int], int]:
     """Schema, cuts and text size of a file, needed before it is read in pieces; one pass that `workers` threads share.
 
     Returns the columns and their types over all rows (bool, int64, double or string); the cuts of its text,
     between records at least `size` bytes apart, beginning with 0; and the bytes of its text.
     """
-    reader = _Reader(source, delimiter, ReadLimits(batch_bytes=min(ReadLimits().batch_bytes, size or 1 << 40)))
+    reader = _Reader(source, dialect, ReadLimits(batch_bytes=min(ReadLimits().batch_bytes, size or 1 << 40)))
     kinds = [ColumnKinds() for _ in reader.names]
     cuts = [0]
     running: deque[Future[list[ColumnKinds]]] = deque()
     try:
         with ThreadPoolExecutor(max(1, workers)) as pool:
             for records in reader.records():
-                running.append(pool.submit(_kinds, records.data, reader.names, reader.delimiter))
+                running.append(pool.submit(_kinds, records.data, reader.names, dialect))
                 if len(running) > workers:
                     kinds = [a.joined(b) for a, b in zip(kinds, running.popleft().result(), strict=True)]
                 if size is not None and reader.position - cuts[-1] >= size:
@@ -101,17 +113,18 @@ def survey(
     return schema, [cut for cut in cuts if cut == 0 or cut < reader.position], reader.position
 
 
-def _kinds(data: np.ndarray, names: Sequence[str], delimiter: str) -> list[ColumnKinds]:
-    return [ColumnKinds.of(column) for column in _strings(data, names, delimiter).columns]
+def _kinds(data: np.ndarray, names: Sequence[str], dialect: Dialect) -> list[ColumnKinds]:
+    return [ColumnKinds.of(column) for column in _strings(data, names, dialect).columns]
 
 
 class _Reader:
     """Splits a file, or its text between two cuts, into the header and blocks of records."""
 
-    def __init__(self, source: Source, delimiter: str, limits: ReadLimits, start: int = 0, end: int = -1) -> None:
+    def __init__(self, source: Source, dialect: Dialect, limits: ReadLimits, start: int = 0, end: int = -1) -> None:
         self.path = source.path
         self.limits = limits
-        self.delimiter = delimiter
+        self.dialect = dialect
+        self._delimiter = np.uint8(ord(dialect.delimiter))
         block = 1 << 16 if start else limits.batch_bytes
         self.window = ReadBuffer(source, 0, -1 if start else end, block, False, limits.line)
         self.at = self.window.first
@@ -139,6 +152,7 @@ class _Reader:
     def _header(self) -> list[str]:
         """Column names; missing and repeated names are filled in as in pandas."""
         while True:
+            before = self.at, self.line
             count, why = self._split(1)
             if count or why == kernels.text.lines.UNFINISHED:
                 start, end, fields, _ = (int(room[0]) for room in self._room)
@@ -148,6 +162,8 @@ class _Reader:
                     reason = "it is not UTF-8, or a quote in it is not closed"
                     raise DataError(f"{self.path}: the first line cannot be the header: {reason}")
                 if self.window.data[start:end].tobytes().strip():
+                    if not self.dialect.header:  # it is a record
+                        self.at, self.line = before
                     return self._names(self.window.data[start:end], fields)
             elif self.window.ended:
                 return []
@@ -159,7 +175,9 @@ class _Reader:
 
     def _names(self, header: np.ndarray, fields: int) -> list[str]:
         numbers = [str(i) for i in range(fields)]
-        row = _strings(np.append(header, np.uint8(10)), numbers, self.delimiter)
+        if self.dialect.columns or not self.dialect.header:
+            return self._own_names(fields)
+        row = _strings(np.append(header, np.uint8(10)), numbers, self.dialect)
         names: list[str] = []
         seen: set[str] = set()
         for i, column in enumerate(row.columns):
@@ -172,12 +190,22 @@ class _Reader:
             names.append(name)
         return names
 
+    def _own_names(self, fields: int) -> list[str]:
+        """The names that the recipe gives the columns, or their numbers."""
+        if not self.dialect.columns:
+            return [f"column{i}" for i in range(fields)]
+        if len(self.dialect.columns) != fields:
+            raise DataError(
+                f"{self.path}: the recipe names {len(self.dialect.columns)} columns, but the file has {fields}"
+            )
+        return list(self.dialect.columns)
+
     def _split(self, most: int) -> tuple[int, int]:
         """Find records from `at` on, and move `at` after them."""
         room = [part[:most] for part in self._room]
         window = self.window
-        mark = np.uint8(ord(self.delimiter))
-        count, to, why = kernels.text.lines.records(window.data, self.at, window.filled, mark, window.ended, *room)
+        marks = self._delimiter, ord(self.dialect.quote) if self.dialect.quote else -1
+        count, to, why = kernels.text.lines.records(window.data, self.at, window.filled, *marks, window.ended, *room)
         if count:
             self.at = int(to)
             self.line += int(room[3][:count].sum())
@@ -219,14 +247,18 @@ class _Reader:
         for i in np.flatnonzero(samples & ~good).tolist():
             raw = data[starts[i] : min(ends[i], starts[i] + RAW_LIMIT)].tobytes()
             error = f"{fields[i]} fields, but {len(self.names)} columns"
-            error = not_utf8(raw) if states[i] == kernels.text.lines.NOT_UTF8 else error
+            error = self._not_text(raw) if states[i] == kernels.text.lines.NOT_UTF8 else error
             bad.append(BadSample(int(rows[i]), int(first[i]), raw, error))
         starts, ends, fields = starts[good], ends[good], fields[good]
         room = int((ends - starts).sum() + (len(self.names) - fields).sum() + len(starts))
         out = np.empty(room, np.uint8)
-        mark = np.uint8(ord(self.delimiter))
-        kernels.text.lines.gather_records(data, starts, ends, fields, len(self.names), mark, out)
+        kernels.text.lines.gather_records(data, starts, ends, fields, len(self.names), self._delimiter, out)
         return _Records(out, rows[good], first[good], bad, self.line)
+
+    def _not_text(self, raw: bytes) -> str:
+        if codec_of(self.dialect.encoding):
+            return f"bytes that are not {self.dialect.encoding}"
+        return not_utf8(raw)
 
     def _unclosed(self) -> _Records:
         """A Bad row for the line with a quote that never closes; the next record starts after it."""
@@ -257,7 +289,7 @@ class _Reader:
         return _Records(np.zeros(0, np.uint8), nothing, nothing, [bad], self.line)
 
 
-def _strings(data: np.ndarray, names: Sequence[str], delimiter: str) -> pa.Table:
+def _strings(data: np.ndarray, names: Sequence[str], dialect: Dialect) -> pa.Table:
     """Records, one to a line, as columns of text; an empty field is NULL."""
     import pyarrow.csv as csv
 
@@ -267,7 +299,12 @@ def _strings(data: np.ndarray, names: Sequence[str], delimiter: str) -> pa.Table
     return csv.read_csv(
         pa.BufferReader(pa.py_buffer(data)),
         csv.ReadOptions(use_threads=False, block_size=len(data), column_names=list(names)),
-        csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=False),
+        csv.ParseOptions(
+            delimiter=dialect.delimiter,
+            quote_char=dialect.quote or False,
+            newlines_in_values=bool(dialect.quote),
+            ignore_empty_lines=False,
+        ),
         csv.ConvertOptions(
             check_utf8=False,
             column_types={name: kind for name in names},

@@ -34,7 +34,7 @@ class JsonLinesReader(Reader):
         """The lines of files that are not compressed, and whose folders give them no fields."""
         from refinery.io.readers.json_lines import read_joined
 
-        plain = not any(source.compression or source.partitions for source in shard.sources)
+        plain = not any(source.compression or source.partitions or source.options for source in shard.sources)
         return read_joined(shard.sources, limits) if plain else None
 
     def cut(self, source: Source, request: CutRequest) -> Cut:

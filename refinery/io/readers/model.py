@@ -59,7 +59,8 @@ class Reader(ABC):
     costs less than writing its samples for the next stage. inferred: types of columns are found by reading all rows.
     script: the template of `refinery sql` that reads files; "" if no SQL can. script_line: the
     expression there for a sample as one line. hints: a wrong format can be seen by the
-    first bytes. needs: modules that reading imports; extra: of pyproject.toml, that brings them.
+    first bytes. needs: modules that reading imports; extra: of pyproject.toml, that brings them. options: of a source in a recipe
+    that it follows.
     """
 
     name = ""
@@ -83,6 +84,7 @@ class Reader(ABC):
     hints = False
     needs: tuple[str, ...] = ()
     extra = ""
+    options: frozenset[str] = frozenset()
 
     @abstractmethod
     def batches(self, shard: Shard, limits: ReadLimits) -> Iterator[Batch]:

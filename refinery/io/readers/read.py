@@ -11,6 +11,7 @@ from refinery.io.batch import BadSample, Batch, in_vectors
 from refinery.io.limits import ReadLimits
 from refinery.io.line_errors import explain_json
 from refinery.io.model import Part, Shard
+from refinery.io.readers.chats import with_texts_of_chats
 from refinery.io.readers.multi_file import read_packed
 from refinery.io.readers.partition_fields import with_fields
 from refinery.io.readers.parts import left
@@ -98,13 +99,14 @@ def _batches(shard: Shard, limits: ReadLimits) -> Iterator[Batch]:
         yield from reader.joined(shard, limits) or read_packed(shard, limits, _batches)
     elif reader.lines:
         for batch in reader.batches(shard, limits):
-            yield with_fields(batch, source.partitions) if source.partitions and len(batch) else batch
+            batch = with_fields(batch, source.partitions) if source.partitions and len(batch) else batch
+            yield with_texts_of_chats(batch, source)
     elif shard.lines:
         from refinery.io.convert import Converter
 
         with Converter() as converter:
             for batch in reader.batches(_with_schema(shard), limits):
-                yield converter.as_lines(batch)
+                yield with_texts_of_chats(converter.as_lines(batch), source)
     else:
         yield from reader.batches(_with_schema(shard), limits)
 

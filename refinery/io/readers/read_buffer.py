@@ -18,7 +18,9 @@ from refinery.io.formats import encoding_mark
 from refinery.io.model import Source
 from refinery.io.objects import one_by_one
 from refinery.io.open import open_source
+from refinery.io.read_options import codec_of
 from refinery.io.readers.shared_decompression import Decoder, open_piece
+from refinery.io.readers.transcoding import Transcoded
 
 _STEP = 256 << 10
 
@@ -233,7 +235,13 @@ def require_utf8(source: Source, head: bytes) -> None:
 
 
 def stream(source: Source, start: int, end: int, lines: bool) -> Any:
-    """The bytes of a shard as a stream: `readinto`, `close`, and `damage` for compressed files."""
+    """The bytes of a shard as a stream: `readinto`, `close`, and `damage` for compressed files; of text as UTF-8."""
+    bytes_of = _stream(source, start, end, lines)
+    codec = codec_of(source.option("encoding", "utf-8"))
+    return Transcoded(bytes_of, codec) if codec else bytes_of
+
+
+def _stream(source: Source, start: int, end: int, lines: bool) -> Any:
     if source.compression is not None:
         if start == 0 and end < 0:
             return Decoder(source)

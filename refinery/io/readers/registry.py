@@ -14,7 +14,7 @@ from refinery.io.readers.json_values import JsonValues
 from refinery.io.readers.jsonl import JsonLinesReader
 from refinery.io.readers.model import Reader
 from refinery.io.readers.spooled import SpooledReader
-from refinery.io.readers.tables import Arrow, ParquetReader
+from refinery.io.readers.tables import Arrow, ParquetReader, Query
 from refinery.io.readers.text import Text
 from refinery.io.readers.user import UserReader
 from refinery.io.readers.warc import Warc
@@ -27,6 +27,7 @@ READERS: tuple[Reader, ...] = (
     Delimited("csv", ","),
     Delimited("tsv", "\t"),
     Arrow(),
+    Query(),
     Text(),
     Warc(),
     SpooledReader(),

@@ -108,7 +108,7 @@ class Decoder:
 
 
 def _damage(source: Source, size: int, error: OSError) -> str:
-    tool = "gzip" if source.compression == "gzip" else "zstd"
+    tool = source.compression
     cure = f"Copy or download the file again; `{tool} -t` tests it"
     return f"{DAMAGED} after {size} bytes of text ({error}). {cure}"
 

@@ -56,6 +56,13 @@ class ParquetReader(Table):
     script = "io/rows_of_parquet.sql"
 
 
+class Query(Table):
+    """The rows of a query over a database, which are in memory when the files are looked for."""
+
+    name = "sql"
+    options = frozenset({"query"})
+
+
 class Arrow(Table):
     """Arrow files and streams, and tables in memory."""
 

@@ -176,10 +176,11 @@ def gather(data, starts, ends, out, offsets):
     return w
 
 
-@entry("uint8[] int64 int64 uint8 bool int64[] int64[] int64[] int64[] -> int64 int64 int64")
-def records(data, start, end, delimiter, final, starts, ends, fields, lines):
+@entry("uint8[] int64 int64 uint8 int64 bool int64[] int64[] int64[] int64[] -> int64 int64 int64")
+def records(data, start, end, delimiter, quote, final, starts, ends, fields, lines):
     """Find the records of a CSV text (RFC 4180: quotes around a field, doubled inside; CR, LF or CR LF at the end).
 
+    quote: the byte of a quote; -1 if there are none.
     Fills `starts`, `ends` (the line end left out), `fields` (their number) and `lines` (line ends inside and after it).
     Returns (count, position to resume at, reason). UNFINISHED: the last record is in quotes that never close; or MORE
     or FULL.
@@ -198,8 +199,8 @@ def records(data, start, end, delimiter, final, starts, ends, fields, lines):
         while i < end:
             b = data[i]
             if quoted:
-                if b == 34:
-                    if i + 1 < end and data[i + 1] == 34:
+                if b == quote:
+                    if i + 1 < end and data[i + 1] == quote:
                         i += 1
                     elif i + 1 == end and not final:
                         break
@@ -209,7 +210,7 @@ def records(data, start, end, delimiter, final, starts, ends, fields, lines):
                     inner += 1
                 i += 1
                 continue
-            if b == 34 and at_start:
+            if b == quote and at_start:
                 quoted = True
             elif b == delimiter:
                 count += 1

@@ -1,7 +1,9 @@
 """Files that are damaged, gone or of another format: read up to the damage, or refused with file and cure."""
 
+import bz2
 import gzip
 import json
+import lzma
 from pathlib import Path
 
 import numpy as np
@@ -15,17 +17,19 @@ from refinery.io.sources import cut, find
 from tests.io.hostile.everything import GOOD, read_all
 
 
-@pytest.mark.parametrize("codec", ["gzip", "zstd"])
+@pytest.mark.parametrize("codec", ["gzip", "zstd", "bzip2", "xz"])
 @pytest.mark.parametrize("cut_off", [1, 200])
 def test_what_stands_before_the_damage_is_read(tmp_path: Path, codec: str, cut_off: int) -> None:
     rng = np.random.default_rng(1)
     lines = [json.dumps({"text": str(rng.integers(1 << 60, size=20).tolist())}) for _ in range(2000)]
-    whole = pa.Codec(codec).compress("\n".join(lines).encode(), asbytes=True)
-    path = tmp_path / {"gzip": "a.jsonl.gz", "zstd": "a.jsonl.zst"}[codec]
+    text = "\n".join(lines).encode()
+    own = {"bzip2": lambda: bz2.compress(text, 1), "xz": lambda: lzma.compress(text)}.get(codec)
+    whole = own() if own else pa.Codec(codec).compress(text, asbytes=True)
+    path = tmp_path / {"gzip": "a.jsonl.gz", "zstd": "a.jsonl.zst", "bzip2": "a.jsonl.bz2", "xz": "a.jsonl.xz"}[codec]
     path.write_bytes(whole[:-cut_off])
     good, [bad] = read_all(path)
     assert [json.dumps(sample) for sample in good] == lines[: len(good)]
-    assert len(good) > (1990 if codec == "gzip" else 1000)
+    assert len(good) > (1990 if codec == "gzip" else 1000 if codec != "bzip2" or cut_off == 1 else 700)
     assert bad.line == len(good) + 1 and bad.error.startswith("the compressed data is damaged after ")
 
 
@@ -132,7 +136,6 @@ def test_a_file_that_vanishes_is_named(tmp_path: Path) -> None:
         (b"PAR1....PAR1", "holds Parquet, not jsonl. Rename it to .parquet"),
         (b"ARROW1\0\0", "holds Arrow, not jsonl. Rename it to .arrow"),
         (b"PK\x03\x04..", "holds zip, not jsonl. Unpack it first"),
-        (b"\xfd7zXZ\0", "holds xz, not jsonl. Unpack it first"),
     ],
 )
 def test_another_format_under_the_name_of_lines_is_refused(tmp_path: Path, head: bytes, said: str) -> None:
