@@ -135,6 +135,17 @@ def tune(work_dir: Path, operator: str, params: Sequence[str], as_json: bool) ->
     answer(as_json, partial(asdict, found), tuning.show(found, recipe))
 
 
+def buckets(work_dir: Path, names: Sequence[str], count: int | None, output: str | None, as_json: bool) -> None:
+    """`refinery buckets`."""
+    from refinery.cli.render import buckets as rendered
+    from refinery.inspect.buckets import find
+    from refinery.inspect.finished_run import FinishedRun
+
+    with FinishedRun.open(work_dir) as stored:
+        found = find(stored, names, count, output)
+    answer(as_json, lambda: [asdict(one) for one in found], rendered.show(found))
+
+
 def answer(as_json: bool, data: Callable[[], Any], parts: Iterable[Any]) -> None:
     """Print a result: its data as one line, or its parts for a terminal."""
     if as_json:

@@ -10,7 +10,7 @@ import click
 TASKS = {
     "Start": ("demo", "init", "import", "check", "run"),
     "See what a run did": ("status", "why", "report", "diff", "tables"),
-    "Choose bounds": ("analyze", "tune", "refilter"),
+    "Choose bounds": ("analyze", "tune", "refilter", "buckets"),
     "Look things up": ("ops", "assets", "sql", "schema"),
     "Housekeeping": ("gc", "stats", "completion", "version"),
 }
@@ -23,6 +23,7 @@ EXAMPLES = {
         "refinery assets recipe.yaml --fetch",
         "refinery assets recipe.yaml --lock",
     ),
+    "buckets": ("refinery buckets outputs/web_sample", "refinery buckets outputs/web_sample quality --buckets 10"),
     "check": ("refinery check recipe.yaml", "refinery check recipe.yaml --json"),
     "completion": ('eval "$(refinery completion bash)"',),
     "demo": ("refinery demo",),

@@ -228,6 +228,22 @@ def tune(run: str, operator: str, params: tuple[str, ...], as_json: bool) -> Non
     commands.tune(Path(run), operator, params, as_json)
 
 
+@cli.command()
+@click.argument("run", type=click.Path(exists=True, file_okay=False))
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.option("--buckets", type=click.IntRange(2, 10000), help="Number of buckets, in place of the recipe's.")
+@click.option("-o", "--output", metavar="FILE", help="File of the cut points; by default RUN/NAME.cuts.json.")
+@click.option("--json", "as_json", is_flag=True, help="Print the cut points as one JSON array.")
+def buckets(run: str, names: tuple[str, ...], buckets: int | None, output: str | None, as_json: bool) -> None:
+    """Find cut points between buckets of equal weight from the scores that score_buckets stored in RUN, and write them.
+
+    NAME is the name of a step's statistic; by default all of them.
+    """
+    from refinery.cli import commands
+
+    commands.buckets(Path(run), names, buckets, output, as_json)
+
+
 @cli.command(epilog=EPILOG)
 @click.argument("run", type=click.Path(exists=True, file_okay=False))
 @click.option("--set", "sets", multiple=True, metavar="PATH=VALUE", help="Change one value: process.11.min_num=30.")
