@@ -18,6 +18,8 @@ FILTERS = {
     "GopherQualityFilter": "gopher_quality_filter",
     "FineWebQualityFilter": "fineweb_quality_filter",
     "GopherRepetitionFilter": "gopher_repetition_filter",
+    "C4QualityFilter": "c4_quality_filter",
+    "C4ParagraphFilter": "c4_paragraph_filter",
 }
 
 

@@ -43,3 +43,9 @@ def english_count(column: pa.Array) -> pa.Array:
     from refinery.kernels.words.english_words import english_word_count
 
     return english_word_count(column)
+
+
+def sentences(text: str, language: str) -> list[str]:
+    """Sentences of a text, one at least, with all white space: each begins where the last word of the one before ended."""
+    ends = [end for _, end in spacy_words.sentence_spans(text, language)]
+    return [text[a:b] for a, b in zip([0, *ends[:-1]], [*ends[:-1], len(text)], strict=False)]

@@ -20,16 +20,19 @@ END_MARKS = characters("""
     1DA88
 """)
 
-ALPHA, INKED = 1, 2  # bits of a code point: str.isalpha; neither punctuation nor an end mark
+# Bits of a code point: str.isalpha; neither punctuation nor an end mark; str.isdecimal
+ALPHA, INKED, DECIMAL = 1, 2, 4
 
 
 @lru_cache(maxsize=1)
 def classes() -> np.ndarray:
     """Bits of every code point, uint8 (0x110000)."""
-    return kept("marks", np.uint8, _classes)
+    return kept("mark-characters", np.uint8, _classes)
 
 
 def _classes() -> np.ndarray:
     marks = {*MARKS, *END_MARKS}
     points = map(chr, range(CODE_POINTS))
-    return np.array([ALPHA * one.isalpha() | INKED * (one not in marks) for one in points], np.uint8)
+    return np.array(
+        [ALPHA * one.isalpha() | INKED * (one not in marks) | DECIMAL * one.isdecimal() for one in points], np.uint8
+    )

@@ -129,6 +129,11 @@ def sentences(text: str, language: str) -> list[str]:
     return [sentence for sentence in found if sentence]
 
 
+def sentence_spans(text: str, language: str) -> list[tuple[int, int]]:
+    """Begin and end of each sentence of a text, in characters; blank ones among them."""
+    return [(span.start_char, span.end_char) for span in _pipeline_of(language)(text).sents]
+
+
 def word_counts(
     texts: Sequence[str | None], stops: Sequence[str], short: Sequence[int], long: Sequence[int], language: str
 ) -> pa.Array:
