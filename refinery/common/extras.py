@@ -15,7 +15,15 @@ REQUIREMENTS = {
     "transformers": ("sentence-transformers>=3",),
     "spacy": ("jieba>=0.42", "spacy>=3.8"),
     "urls": ("tldextract>=5",),
-    "web": ("fastwarc>=2", "justext>=3.0", "lxml-html-clean>=0.4", "resiliparse>=0.15", "trafilatura>=2.0"),
+    "web": (
+        "blingfire>=0.1.8",
+        "fastwarc>=2",
+        "justext>=3.0",
+        "lxml-html-clean>=0.4",
+        "nltk>=3.9",
+        "resiliparse>=0.15",
+        "trafilatura>=2.0",
+    ),
     "remote": ("fsspec>=2024.2", "s3fs>=2024.2"),
     "ray": ("ray[default,data,client]>=2.40",),
 }
