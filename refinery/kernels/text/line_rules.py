@@ -21,14 +21,12 @@ from refinery.kernels.words.cut_tokens import longest_token
 UPPER, DIGIT, ASCII_DIGIT = 1, 2, 4  # str.isupper, str.isdigit, 0 to 9
 
 # Rules; each has two limits. Empty lines keep all of them.
-RATIO = 0  # the share of characters of a class, `low`, is at most `high`
-BYTE_RATIO = 1  # as RATIO, characters of the class per byte
-WORDS = 2  # the number of words between white space is from `low` to `high`
-END_MARK = 3  # the last character that is not white space is one of . ! ? " …; with `high`, it ends no ellipsis
-INK = 5  # the line is more than white space
-ALL = 6  # none
-LONGEST = 4  # the longest token, by model `low` of `cut_tokens`, has at most `high` characters
-UNICODE_WORDS = 5  # the number of segments of UAX 29 with a letter or digit of Unicode is from `low` to `high`
+# RATIO: the share of characters of a class, `low`, is at most `high`. BYTE_RATIO: so are characters of the class per byte.
+# WORDS: the number of words between white space is from `low` to `high`. UNICODE_WORDS: so is that of segments of UAX 29
+# with a letter or digit of Unicode. END_MARK: the last character that is not white space is one of . ! ? " …; with `high`,
+# it ends no ellipsis. LONGEST: the longest token, by model `low` of `cut_tokens`, has at most `high` characters.
+# INK: the line is more than white space. ALL: every line keeps it.
+RATIO, BYTE_RATIO, WORDS, UNICODE_WORDS, END_MARK, LONGEST, INK, ALL = range(8)
 
 _capitals = lanes(lambda x: within(x, 0x41, 0x5A))
 _blanks = lanes(lambda x: within(x, 0x00, 0x20))
