@@ -24,8 +24,8 @@ PEERS = ("dclm", "datamap", "nemo", "dolma", "fineweb2")
 class Steps:
     """A recipe's steps for a recorded case, and the names of statistics in place of the peer's.
 
-    value: statistic that is compared with `value` or `score`. document: statistics by dolma's types, or a function that
-    makes the name. fields: function that makes further fields of a sample from its document. columns: their types in DuckDB.
+    value: statistic that is compared with `value` or `score`. document: statistics by dolma's types, empty for a type that
+    is not compared. fields: function that makes further fields of a sample from its document. columns: their types in DuckDB.
     """
 
     process: list[Any]
@@ -116,7 +116,8 @@ def _other_values(result: Mapping[str, Any], stats: Mapping[str, Any], steps: St
     recorded = [result[name] for name in ("value", "score") if steps.value and name in result]
     wanted = {steps.value: recorded[0]} if recorded else {}
     for type_, value in result.get("document", {}).items() if steps.document is not None else ():
-        wanted[steps.document.get(type_, type_)] = value
+        if name := steps.document.get(type_, type_):
+            wanted[name] = value
     for name, value in wanted.items():
         if stats[name] != pytest.approx(value, rel=1e-9, abs=1e-12):
             found.append(f"{name} {stats[name]}, recorded {value}")
