@@ -5,18 +5,18 @@ doc: >
 version: 1
 peer: c4_v2 of dolma 1.2.1
 params:
-  naughty_words: {type: file, default: null, nullable: true, doc: "File with a word or a phrase in lower case in each line, as dolma has it in its package; null: not sought."}
+  naughty_words: {type: file, default: null, nullable: true, doc: "File with a word or a phrase in lower case in each line, as dolma has it in its package; null: has_naughty_word is not measured."}
 stats:
   lines_with_no_ending_punctuation: {type: BIGINT, doc: "Lines that do not end, before white space, in . ? ! or \"."}
   lines_with_too_few_words: {type: BIGINT, doc: Lines of fewer than three words.}
-  has_naughty_word: {type: BIGINT, most: 1, doc: "1 with a word or a phrase of the list; else 0. NULL without a list."}
+  has_naughty_word: {type: BIGINT, most: 1, doc: "1 with a word or a phrase of the list; else 0. Only with a list."}
   has_javascript: {type: BIGINT, most: 1, doc: "1 with `javascript`; else 0."}
   has_lorem_ipsum: {type: BIGINT, most: 1, doc: "1 with `lorem ipsum`; else 0."}
   has_curly_brace: {type: BIGINT, most: 1, doc: "1 with {; else 0."}
   line_count: {type: BIGINT, doc: Lines.}
 examples:
   - text: "A line of words.\nmenu\n\nOne more line"
-    stats: {lines_with_no_ending_punctuation: 3, lines_with_too_few_words: 2, has_javascript: 0, has_naughty_word: null, line_count: 4}
+    stats: {lines_with_no_ending_punctuation: 3, lines_with_too_few_words: 2, has_javascript: 0, line_count: 4}
   - {text: "Enable JavaScript, now.", stats: {has_javascript: 1, lines_with_no_ending_punctuation: 0}}
   - text: "Two bad wordsies {"
     params: {naughty_words: list.txt}
@@ -36,8 +36,9 @@ SELECT
     {{ marks }}.lines - len(regexp_extract_all({{ text }}, '[.?!"]{{ blank }}*(?:\n|\z)')) AS lines_with_no_ending_punctuation,
     {{ marks }}.lines - len(regexp_extract_all({{ text }},
         '(?:\A|\n){{ blank }}*{{ ink }}{{ blank }}+{{ ink }}{{ blank }}+{{ ink }}')) AS lines_with_too_few_words,
-    {% if naughty_words is none %}NULL{% else %}{{ feature('listed_word', path=naughty_words) }}::BIGINT{% endif %}
-        AS has_naughty_word,
+    {% if naughty_words is not none %}
+    {{ feature('listed_word', path=naughty_words) }}::BIGINT AS has_naughty_word,
+    {% endif %}
     contains(lower(replace({{ text }}, 'İ', '_')), 'javascript')::BIGINT AS has_javascript,
     contains(lower(replace({{ text }}, 'İ', '_')), 'lorem ipsum')::BIGINT AS has_lorem_ipsum,
     contains({{ text }}, '{')::BIGINT AS has_curly_brace,
