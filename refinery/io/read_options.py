@@ -60,7 +60,7 @@ def codec_of(name: str) -> str | None:
     """Python's name of an encoding of text; "" for those that are read as UTF-8 is, None for unknown ones."""
     try:
         found = codecs.lookup(name).name
-        b"".decode(name)
+        b"a".decode(name, "ignore")
     except (LookupError, ValueError):  # unknown, or no encoding of text, such as base64
         return None
     return "" if found in _SAME_AS_UTF8 else found

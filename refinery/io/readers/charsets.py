@@ -36,7 +36,7 @@ _DETECT = 32 << 10
 _COMMENT = re.compile(rb"<!--.*?-->", re.DOTALL)
 _META = re.compile(rb"<meta\b[^>]*?\bcharset\s*=\s*[\"']?\s*([A-Za-z0-9_:.\-]+)", re.IGNORECASE)
 _XML = re.compile(rb"\s*<\?xml\b[^>]*?\bencoding\s*=\s*[\"']\s*([A-Za-z0-9_:.\-]+)")
-_SEQUENCE = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
+_HIGH = bytes(range(128, 256))
 
 
 class Page(NamedTuple):
@@ -79,10 +79,11 @@ def _of_ascii(data: bytes, header: str | None, declared: str | None) -> str:
 
 def _of_bytes(data: bytes, header: str | None, declared: str | None) -> Page:
     """The page of bytes that are not UTF-8 throughout."""
-    detected = detect(data)
     text, replaced = _replacing(data, "utf-8")
-    if len(_SEQUENCE.findall(data)) > replaced:
-        return Page(text, "utf-8", declared, detected, replaced)
+    whole = len(text) - len(data.translate(None, _HIGH)) - replaced  # sequences of UTF-8
+    if whole > replaced:
+        return Page(text, "utf-8", declared, "utf-8", replaced)
+    detected = detect(data)
     candidates = list(_candidates(data, header, detected))
     for charset in candidates:
         exact = _decodes(data, charset)

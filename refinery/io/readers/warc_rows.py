@@ -167,7 +167,13 @@ def _response(record: Record, sample: dict[str, Any], most: int) -> tuple[bytes,
         body = parsed.reader.read()
     except OSError as error:
         raise _Unreadable(f"its HTTP header cannot be read ({str(error)[:200]})") from error
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # of Rust, which is no Exception
+            raise
+        raise _Unreadable(f"its HTTP header cannot be read ({str(error)[:200]})") from error
     http = parsed.http_headers
+    if http is None:
+        raise _Unreadable("its header makes it no HTTP response")
     values: dict[str, list[str]] = {}
     for name, value in http.items():
         values.setdefault(name.lower(), []).append(value)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import brotli
+import fsspec
 import pyarrow as pa
 import pytest
 
@@ -16,9 +17,13 @@ import refinery
 from refinery.errors import DataError
 from refinery.io.readers import model
 from refinery.io.readers.passed_over import counted
+from refinery.io.readers.read import read
 from refinery.io.sources import cut, find
+from refinery.results.open_tables import open_tables
+from tests.commands import command
 from tests.io.hostile.everything import read_all
 from tests.runs import exported, rows
+from tests.s3 import make_bucket, s3_server
 from tests.web_archives import http, members, page, record
 
 RNG = random.Random(7)
@@ -296,3 +301,44 @@ def test_a_missing_library_is_an_error_before_the_run(tmp_path: Path, monkeypatc
     monkeypatch.setattr(model, "find_spec", lambda name: None)
     with pytest.raises(DataError, match=r"reading warc needs the Python package 'fastwarc'.*pip install 'fastwarc>=2'"):
         find([tmp_path / "a.warc"])
+
+
+def test_commands_on_a_run_over_an_archive(tmp_path: Path) -> None:
+    """A row is read again where it stands, and a run with other bounds knows what was passed over."""
+    (tmp_path / "a.warc.gz").write_bytes(members(MIXED))
+    run = refinery.run({**recipe(tmp_path / "a.warc.gz", tmp_path), "shard_size": 20_000, "np": 1})
+    row = run.sql("SELECT _row FROM ledger ORDER BY _row DESC LIMIT 1") or [(150,)]
+    code, said = command("why", str(row[0][0]), "--run", str(run.work_dir))
+    assert code == 0 and f"a.warc.gz:{TEXTS[row[0][0]] + 1}" in said
+    again = tmp_path / "again"
+    bound = ["--set", "process.text_length_filter.min_len=400"]
+    code, said = command(
+        "refilter", str(run.work_dir), *bound, "--work-dir", str(again), "--export", str(again / "k.jsonl")
+    )
+    assert code == 0, said
+    with open_tables(again / "refinery.duckdb") as con:
+        assert con.execute("SELECT sum(number) FROM passed_over").fetchall() == [(100,)]
+
+
+def test_an_archive_beside_lines(tmp_path: Path) -> None:
+    (tmp_path / "a.warc.gz").write_bytes(members(MIXED[:4]))
+    (tmp_path / "b.jsonl").write_text('{"text": "line", "id": "x"}\n')
+    places = {"dataset_path": [str(tmp_path / "a.warc.gz"), str(tmp_path / "b.jsonl")]}
+    run = refinery.run({**recipe(tmp_path, tmp_path), **places, "process": [{"text_length_filter": {"min_len": 0}}]})
+    assert [sample["id"] for sample in exported(run)] == ["<urn:1>", "<urn:2>", "x"]
+
+
+def test_archives_in_a_bucket(tmp_path: Path) -> None:
+    """Objects are cut and read as files are; they are not downloaded whole for a shard."""
+    with s3_server():
+        url = make_bucket("archives")
+        fs, root = fsspec.url_to_fs(url)
+        for name in ("a.warc", "a.warc.gz", "a.warc.zst"):
+            fs.pipe_file(f"{root}/{name}", packed(name, MIXED))
+            good = []
+            shards = cut(find([f"{url}/{name}"])[0], 20_000)
+            for shard in shards:
+                for batch in read(shard):
+                    good += [batch.sample(i) for i in range(len(batch))]
+                    assert not batch.bad
+            assert ids(good) == TEXTS and (len(shards) > 3) == (name == "a.warc.gz")
