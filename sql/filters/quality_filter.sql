@@ -5,8 +5,8 @@ doc: >
 version: 1
 peer: quality_filter of DCLM
 params:
-  key: {type: sql, doc: "Name of the score, or any expression. A name with unusual characters needs double quotes."}
-  threshold: {type: float, doc: The score that is just good enough.}
+  key: {type: sql, default: fasttext_hq_prob, doc: "Name of the score, or any expression. A name with unusual characters needs double quotes."}
+  threshold: {type: float, default: 0.0, doc: The score that is just good enough.}
   lower_better: {type: bool, default: false, doc: Smaller scores are better.}
   key_must_exist: {type: bool, default: true, doc: A sample without a score is an error of its row.}
 stats:

@@ -5,7 +5,7 @@ doc: >
 version: 1
 peer: random_sampling_filter of DCLM, whose choice changes with every run
 params:
-  keep_probability: {type: float, min: 0, max: 1, doc: Share of the samples that is kept.}
+  keep_probability: {type: float, default: 0.1, min: 0, max: 1, doc: Share of the samples that is kept.}
   seed: {type: int, default: 0, doc: Other seeds choose other samples.}
 stats:
   sampling_value: {type: DOUBLE, doc: "Number from 0 to below 1; smaller ones than keep_probability are kept."}

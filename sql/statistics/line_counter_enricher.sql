@@ -4,6 +4,7 @@ doc: >
 version: 1
 peer: line_counter_enricher of DCLM, which writes the count into the page
 params:
+  overwrite: {type: bool, default: false, doc: Without effect; a field of the sample is never replaced.}
   key: {type: str, default: num_lines, doc: Name of the statistic.}
   paragraph_end: {type: str, default: "\n", doc: "End of a line, or with two line feeds of a paragraph; not empty."}
   remove_empty: {type: bool, default: true, doc: Leave out blank lines.}

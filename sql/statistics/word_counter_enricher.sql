@@ -5,6 +5,7 @@ doc: >
 version: 1
 peer: word_counter_enricher of DCLM, which writes the count into the page
 params:
+  overwrite: {type: bool, default: false, doc: Without effect; a field of the sample is never replaced.}
   key: {type: str, default: word_count, doc: Name of the statistic.}
   model:
     type: str

@@ -8,7 +8,8 @@ from typing import Any
 from tests.conformance.web_cases import WEB, Steps, Translation
 
 OPERATORS = """
-    alphabetic_word_ratio_filter alphanumeric_char_ratio_filter bullet_count_filter citation_removal_modifier
+    alphabetic_word_ratio_filter alphanumeric_char_ratio_filter arxiv_appendix_modifier arxiv_comment_modifier
+    arxiv_macro_modifier arxiv_section_strip_modifier bullet_count_filter citation_removal_modifier
     ellipsis_count_filter line_length_filter line_length_modifier newline_removal_modifier page_length_filter numeric_ratio_line_modifier
     massive_web_repetition_filters punctuation_line_modifier repetition_filter stop_word_filter substring_filter substring_line_modifier symbol_ratio_filter counter_line_modifier within_page_dedup uppercase_ratio_line_modifier word_length_filter
     word_length_modifier

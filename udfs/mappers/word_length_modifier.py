@@ -19,33 +19,52 @@ OPERATOR = {
             "choices": ["fasttext", "uniseg", "split"],
             "doc": "How to cut words.",
         },
+        "ignore_punctuation": {
+            "type": "bool",
+            "default": False,
+            "doc": "Measure only words that begin with a letter or digit.",
+        },
+        "ignore_whitespace": {"type": "bool", "default": True, "doc": "Leave out words of white space."},
     },
     "functions": {
         "word_length_delta": {
             "columns": ["VARCHAR"],
-            "constants": ["DOUBLE", "VARCHAR"],
+            "constants": ["DOUBLE", "VARCHAR", "BOOLEAN", "BOOLEAN"],
             "returns": "VARCHAR",
             "runs": "kernel",
             "call": "lines_of_short_words",
         }
     },
     "sql": """
-        SELECT word_length_delta({{ text }}, {{ max_length | lit }}::DOUBLE, {{ model | lit }}) AS _delta, _delta AS delta,
-            coalesce(_delta, {{ text }}) <> '' AS keep_empty
+        SELECT
+          word_length_delta(
+            {{ text }}, {{ max_length | lit }}::DOUBLE, {{ model | lit }}, {{ ignore_punctuation | lit }}, {{ ignore_whitespace | lit }}
+          ) AS _delta,
+          _delta AS delta,
+          coalesce(_delta, {{ text }}) <> '' AS keep_empty
     """,
     "examples": [
         {"text": "one\nthreefour five\n\nsix", "params": {"max_length": 5}, "out": "one\n\nsix", "keep": True},
         {"text": "ab\u00a0cd", "params": {"max_length": 4}, "keep": False},
         {"text": "ab\u00a0cd", "params": {"max_length": 4, "model": "split"}, "out": "ab\u00a0cd", "keep": True},
         {"text": "a.b-c", "params": {"max_length": 3, "model": "uniseg"}, "out": "a.b-c", "keep": True},
+        {
+            "text": "(abcdef ab",
+            "params": {"max_length": 4, "ignore_punctuation": True},
+            "out": "(abcdef ab",
+            "keep": True,
+        },
         {"text": "", "keep": False},
     ],
 }
 
 
-def lines_of_short_words(column: pa.Array, most: float, model: str | None) -> pa.Array:
+def lines_of_short_words(
+    column: pa.Array, most: float, model: str | None, ignore_punctuation: bool, ignore_whitespace: bool
+) -> pa.Array:
     """Each text without lines that have a longer word; NULL where nothing changes."""
     from refinery.kernels.text import line_rules
-    from refinery.kernels.words.cut_tokens import MODELS
+    from refinery.kernels.words.cut_tokens import BY_FIRST, INKED, MODELS
 
-    return line_rules.lines_by_rule(column, line_rules.LONGEST, MODELS[model or "split"], most, False)
+    kind = MODELS[model or "split"] + BY_FIRST * bool(ignore_punctuation) + INKED * bool(ignore_whitespace)
+    return line_rules.lines_by_rule(column, line_rules.LONGEST, kind, most, False)

@@ -24,7 +24,7 @@ UPPER, DIGIT, ASCII_DIGIT = 1, 2, 4  # str.isupper, str.isdigit, 0 to 9
 # RATIO: the share of characters of a class, `low`, is at most `high`. BYTE_RATIO: so are characters of the class per byte.
 # WORDS: the number of words between white space is from `low` to `high`. UNICODE_WORDS: so is that of segments of UAX 29
 # with a letter or digit of Unicode. END_MARK: the last character that is not white space is one of . ! ? " …; with `high`,
-# it ends no ellipsis. LONGEST: the longest token, by model `low` of `cut_tokens`, has at most `high` characters.
+# it ends no ellipsis. LONGEST: the longest token, of kind `low` of `cut_tokens`, has at most `high` characters.
 # INK: the line is more than white space. ALL: every line keeps it.
 RATIO, BYTE_RATIO, WORDS, UNICODE_WORDS, END_MARK, LONGEST, INK, ALL = range(8)
 

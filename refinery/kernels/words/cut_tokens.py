@@ -13,11 +13,11 @@ from refinery.kernels.core.blocks import BLOCK, any_of, first_set, is_byte, lane
 from refinery.kernels.core.charclass import ALNUM, SPACE, classes
 from refinery.kernels.core.jit import entry, inlined, kernel
 from refinery.kernels.core.utf8 import decode
-from refinery.kernels.unicode.word_break import PYTHON_INK
 from refinery.kernels.unicode.word_segments import segment
 
 FASTTEXT, SPLIT, UNISEG = range(3)
 MODELS = {"fasttext": FASTTEXT, "split": SPLIT, "uniseg": UNISEG}
+BY_FIRST, INKED = 4, 8  # kinds of tokens: a model, and these if only some of its tokens count
 
 FIELDS = ("segments", "python_ink", "alnum_first", "space_first")
 
@@ -111,20 +111,32 @@ def _has_ink(data, i, end, class_table):
 
 
 @kernel
-def longest_token(data, i, end, model, class_table, properties):
-    """Characters of the longest token of a line that is more than white space."""
+def longest_token(data, i, end, kind, class_table, properties):
+    """Characters of the longest token of a line.
+
+    kind: a model; plus INKED if only tokens with more than white space count, plus BY_FIRST if only those that begin with a
+    letter or digit, or without INKED with white space.
+    """
     longest = 0
+    model = kind & 3
     while i < end:
-        held = PYTHON_INK
         if model == UNISEG:
-            stop, held = segment(data, i, end, properties)
+            stop, _ = segment(data, i, end, properties)
         else:
             stop = token_end(data, i, end, model, class_table)
         size = _chars(data, i, stop)
-        if size > longest and held & PYTHON_INK and (model != FASTTEXT or _has_ink(data, i, stop, class_table)):
+        if size > longest and _counts(data, i, stop, kind, class_table):
             longest = size
         i = stop if stop > i else decode(data, i)[1]
     return longest
+
+
+@inlined
+def _counts(data, i, stop, kind, class_table):
+    bits = class_table[decode(data, i)[0]]
+    if kind & BY_FIRST:
+        return bits & ALNUM != 0 or (not kind & INKED and bits & SPACE != 0)
+    return not kind & INKED or not bits & SPACE or _has_ink(data, i, stop, class_table)
 
 
 @kernel

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from refinery.kernels.text import line_rules
-from refinery.kernels.words.cut_tokens import FASTTEXT, SPLIT
+from refinery.kernels.words.cut_tokens import BY_FIRST, FASTTEXT, INKED, SPLIT
 from tests.examples import share_of
 
 PIECES = [
@@ -40,8 +40,14 @@ RULES: list[tuple[int, float, float, Callable[[str], bool]]] = [
     (line_rules.WORDS, 2, 4, lambda line: 2 <= len(line.split()) <= 4),
     (line_rules.END_MARK, 0, 0, lambda line: ends_well(line, False)),
     (line_rules.END_MARK, 0, 1, lambda line: ends_well(line, True)),
-    (line_rules.LONGEST, FASTTEXT, 5, lambda line: all(len(token) <= 5 for token in tokens(line))),
-    (line_rules.LONGEST, SPLIT, 5, lambda line: all(len(token) <= 5 for token in line.split())),
+    (line_rules.LONGEST, FASTTEXT + INKED, 5, lambda line: all(len(token) <= 5 for token in tokens(line))),
+    (line_rules.LONGEST, SPLIT + INKED, 5, lambda line: all(len(token) <= 5 for token in line.split())),
+    (
+        line_rules.LONGEST,
+        FASTTEXT + BY_FIRST + INKED,
+        5,
+        lambda line: all(len(token) <= 5 for token in tokens(line) if token[0].isalnum()),
+    ),
     (line_rules.INK, 0, 0, lambda line: not line.isspace()),
     (line_rules.ALL, 0, 0, lambda line: True),
 ]
