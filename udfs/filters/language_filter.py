@@ -1,4 +1,4 @@
-"""Filter on languages as datatrove's LanguageFilter decides, by fastText's model for 176 languages or by GlotLID."""
+"""Filter on languages, found by fastText's model for 176 languages or by GlotLID, or by scores that samples have."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ OPERATOR = {
     "doc": (
         "Keep samples for which a model of fastText gives one of `languages` a score above language_threshold; if "
         "`languages` is null, the best language must have such a score. Unlike in language_id_score_filter, texts "
-        "are not lowered. Labels of GlotLID have a script, as in eng_Latn. refinery downloads no model."
+        "are not lowered. Labels of GlotLID have a script, as in eng_Latn. refinery downloads no model. As dclm: keep samples "
+        "whose mapping `key` from languages to scores gives one of keep_languages a score above `threshold`."
     ),
     "version": 2,
-    "peer": "LanguageFilter of datatrove 0.10.1",
-    "resources": {"loads": True},
+    "peer": "LanguageFilter of datatrove 0.10.1, language_filter of DCLM",
+    "resources": {"loads": {"as": "datatrove"}},
     "params": {
+        "as": {"type": "str", "default": "datatrove", "choices": ["datatrove", "dclm"], "doc": "Whose filter it is."},
         "languages": {
             "type": "str_or_list",
             "default": None,
@@ -40,7 +42,7 @@ OPERATOR = {
             "default": None,
             "nullable": True,
             "asset": "lid.176.bin",
-            "needed": {"backend": "ft176"},
+            "needed": {"as": "datatrove", "backend": "ft176"},
             "doc": "Model for ft176.",
         },
         "glotlid_model": {
@@ -48,8 +50,27 @@ OPERATOR = {
             "default": None,
             "nullable": True,
             "asset": "cis-lmu/glotlid/model_v3.bin",
-            "needed": {"backend": "glotlid"},
+            "needed": {"as": "datatrove", "backend": "glotlid"},
             "doc": "Model for glotlid.",
+        },
+        "keep_languages": {
+            "type": "list[str]",
+            "default": None,
+            "nullable": True,
+            "doc": "As dclm: languages as the mapping names them.",
+        },
+        "key": {
+            "type": "sql",
+            "default": None,
+            "nullable": True,
+            "doc": "As dclm: field with a mapping from languages to scores.",
+        },
+        "threshold": {
+            "type": "float",
+            "default": None,
+            "nullable": True,
+            "default_when": [{"when": {"as": "dclm"}, "default": 0.0}],
+            "doc": "As dclm: score that must be exceeded.",
         },
     },
     "stats": {
@@ -67,6 +88,14 @@ OPERATOR = {
     },
     "checks": "check",
     "sql": """
+        {% if params["as"] == "dclm" %}
+        SELECT
+          to_json({{ key }}) AS _scores,
+          greatest(
+            {%- for one in keep_languages %}{{ ", " if not loop.first }}(_scores ->> {{ ('$."' ~ one ~ '"') | lit }})::DOUBLE{% endfor -%}
+          ) AS language_score,
+          language_score > {{ threshold | lit }} AS keep
+        {% else %}
         {% set wanted = [] if languages is none else [languages] if languages is string else languages %}
         {% set glotlid = backend == "glotlid" %}
         {% set found = feature(
@@ -103,8 +132,33 @@ OPERATOR = {
         (language_score > {{ language_threshold | lit }} OR {{ enough }}) AND {{ enough }}
         {% else %}{{ best }} > {{ language_threshold | lit }}
         {% endif %} AS keep
+        {% endif %}
     """,
     "examples": [
+        {
+            "text": "",
+            "params": {
+                "as": "dclm",
+                "keep_languages": ["en", "fr"],
+                "key": "{'en': 0.1, 'fr': 0.7}",
+                "threshold": 0.65,
+            },
+            "stats": {"language_score": 0.7},
+            "keep": True,
+        },
+        {
+            "text": "",
+            "params": {"as": "dclm", "keep_languages": ["en"], "key": "'{\"en\": 0.65}'::JSON", "threshold": 0.65},
+            "stats": {"language_score": 0.65},
+            "keep": False,
+        },
+        {"text": "", "params": {"as": "dclm", "keep_languages": ["de"], "key": "{'en': 1.0}"}, "keep": False},
+        {"text": "", "params": {"as": "dclm", "keep_languages": ["de"]}, "error": True},
+        {
+            "text": "",
+            "params": {"as": "dclm", "keep_languages": ["de"], "key": "{'de': 1}", "languages": "de"},
+            "error": True,
+        },
         {
             "text": "the the",
             "params": {"model": "lid.bin", "languages": "en"},
@@ -244,6 +298,12 @@ OPERATOR = {
 
 def check(params: dict[str, Any]) -> list[str]:
     """Problems that prevent a run with these parameters, as sentences that name the cure."""
+    mine = params.get("as") == "dclm"
+    others = ("languages",) if mine else ("keep_languages", "key", "threshold")
+    if wrong := [name for name in others if params.get(name) is not None]:
+        return [f"{wrong[0]} has no effect with `as: {params['as']}`: leave it out, or set another `as`"]
+    if mine:
+        return [f"{name} is missing: `as: dclm` needs it" for name in ("keep_languages", "key") if not params[name]]
     glotlid = params["backend"] == "glotlid"
     name = "glotlid_model" if glotlid else "model"
     if problems := fasttext.problems(params[name], name):
