@@ -14,6 +14,18 @@ REQUIREMENTS = {
     "embeddings": ("model2vec>=0.4",),
     "transformers": ("sentence-transformers>=3",),
     "spacy": ("jieba>=0.42", "spacy>=3.8"),
+    "languages": (
+        "indic-nlp-library>=0.92",
+        "jieba>=0.42",
+        "khmer-nltk>=1.6",
+        "kiwipiepy>=0.20",
+        "laonlp>=1.2",
+        "pythainlp>=5",
+        "pyvi>=0.1.1",
+        "spacy>=3.8",
+        "sudachidict-core>=20240716",
+        "sudachipy>=0.6.9",
+    ),
     "urls": ("tldextract>=5",),
     "web": (
         "blingfire>=0.1.8",

@@ -194,9 +194,7 @@ class Operator:
         declared = self.resources.get("loads", False)
         if not isinstance(declared, dict):
             return bool(declared)
-        return any(
-            params.get(name) == value or (value is True and params.get(name)) for name, value in declared.items()
-        )
+        return any(_applies(params.get(name), value) for name, value in declared.items())
 
     def parts(self, text: str, params: dict[str, Any]) -> list[str]:
         """The units of a text, in order; none for an operator without a function that splits texts."""
@@ -215,6 +213,13 @@ class Operator:
 def matcher_of(name: str, path: Path | None) -> Matcher:
     """A shipped matcher, or the object `MATCHER` of a user's file. Raises OperatorError if there is none."""
     return MATCHERS[name] if path is None else matcher_in(path)
+
+
+def _applies(value: Any, declared: Any) -> bool:
+    """Return whether a parameter has a declared value: True for any, `{"not": list}` for all but some."""
+    if isinstance(declared, dict):
+        return value not in declared["not"]
+    return bool(value == declared or (declared is True and value))
 
 
 def _names(pattern: str, params: Mapping[str, Any]) -> list[str]:

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+import yaml
 
+from refinery.kernels.words import language_words
 from tests.compiled import run_samples
-from tests.conformance.web_cases import VECTORS, documents, read_lines
+from tests.conformance.web_cases import VECTORS, WEB, documents, read_lines
 from tests.conftest import RECORDED
 
 pytestmark = pytest.mark.recorded
@@ -67,3 +69,34 @@ def test_fineweb(op: str) -> None:
         pytest.skip("no recorded results")
     for case in cases:
         assert not differences(case, documents(), [{op: case["params"]}])
+
+
+LANGUAGES = sorted(path.stem for path in (VECTORS / "fineweb2").glob("fineweb2_*.jsonl"))
+
+
+def parameters(op: str, config: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters of a filter from a file of FineWeb-2, as its pipeline sets them."""
+    if op == "gopher_repetition_filter":
+        none = dict.fromkeys(("dup_para_frac", "dup_line_char_frac", "dup_para_char_frac"), 0)
+        return none | {name: config[name] for name in ("dup_line_frac", "top_n_grams", "dup_n_grams")}
+    if op == "fineweb_quality_filter":
+        own = {name: config[name] for name in ("line_punct_thr", "new_line_ratio")}
+        return own | {"char_duplicates_ratio": 0.1, "short_line_thr": 999}
+    names = ("min_avg_word_length", "max_avg_word_length", "max_non_alpha_words_ratio")
+    return {name: config[name] for name in names} | {"stop_words": config["stopwords"], "min_stop_words": 2}
+
+
+@pytest.mark.parametrize("name", LANGUAGES or [""])
+def test_fineweb2(name: str) -> None:
+    """Every filter on every text of a language, with the thresholds and words of that language."""
+    if not name:
+        pytest.skip("no recorded results")
+    for case in read_lines(VECTORS / "fineweb2" / f"{name}.jsonl"):
+        op, language = case["op"], case["language"]
+        if op == "pipeline":
+            continue
+        if problems := language_words.problems(language):
+            pytest.skip(problems[0])
+        config = yaml.safe_load((WEB / "configs" / "fineweb-2" / case["config"]).read_text(encoding="utf-8"))
+        chosen = parameters(op, config) | case.get("and", {}) | {"language": language}
+        assert not differences(case, documents(), [{op: chosen}]), op

@@ -1,4 +1,4 @@
-"""Number and lengths of the sentences of a text, by rules that follow spaCy's English ones, or by spaCy itself."""
+"""Number and lengths of the sentences of a text; of English by a kernel, of other languages by a library."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from typing import Any
 import pyarrow as pa
 
 from refinery.kernels.text import sentence_stats
-from refinery.kernels.words import spacy_words
+from refinery.kernels.words import language_counts, language_words
 
 OPERATOR = {
     "doc": (
-        "Measure the number and length of the sentences of each text. `fast` cuts them by a kernel that follows "
-        "spaCy's English tokenizer and sentencizer, `spacy` by spaCy itself, for any of its languages. A sentence "
+        "Measure the number and length of the sentences of each text. English is cut by a kernel with the "
+        "rules of spaCy's tokenizer and sentencizer, other languages by the library that datatrove takes. An English sentence "
         "ends after a word that is a full stop, a question mark or the like, and the punctuation that follows; a "
         "line break does not end it. White space at its ends does not count. Every statistic is 0 for a text without "
         "sentences."
     ),
     "version": 1,
     "peer": "SentenceStats of datatrove 0.10.1",
-    "resources": {"loads": {"words": "spacy"}},
+    "resources": {"loads": {"language": {"not": ["eng", "en", "eng_Latn", "en_Latn"]}}},
     "params": {
         "words": {
             "type": "str",
             "default": "fast",
             "choices": ["fast", "spacy"],
-            "doc": "How to cut sentences; spacy needs the extra of that name.",
+            "doc": "Without effect: English is cut by the kernel, other languages by their library.",
         },
         "language": {
             "type": "str",
             "default": "eng",
-            "doc": "Code of the language, such as spa or cmn_Hani. Languages other than English need `words: spacy`.",
+            "doc": "Code of the language, such as spa or cmn_Hani; other languages than English need the extra languages.",
         },
         "short_sentence_max_chars_threshold": {
             "type": "list[int]",
@@ -71,12 +71,13 @@ OPERATOR = {
         },
     },
     "sql": """
+        {% set english = ['eng', 'en', 'eng_Latn', 'en_Latn'] %}
         {% set shorts = short_sentence_max_chars_threshold | unique | list %}
         {% set longs = long_sentence_max_chars_threshold | unique | list %}
         SELECT
-          {% if words == 'spacy' %}spacy_sentence_counts{% else %}sentence_counts{% endif %}(
+          {% if language in english %}sentence_counts{% else %}spacy_sentence_counts{% endif %}(
             {{ text }}, {{ shorts | lit }}::BIGINT[], {{ longs | lit }}::BIGINT[]
-            {% if words == 'spacy' %}, {{ language | lit }}{% endif %}
+            {% if language not in english %}, {{ language | lit }}{% endif %}
           ) AS _counts,
           _counts.sentences AS n_sentences,
           coalesce(_counts.chars / nullif(_counts.sentences, 0), 0) AS avg_sentence_length
@@ -103,14 +104,15 @@ OPERATOR = {
         {"text": "一。二！三", "params": {"short_sentence_max_chars_threshold": [1]}, "stats": {"n_sentences": 1}},
         {"text": " \n ", "stats": {"n_sentences": 0, "avg_sentence_length": 0.0}, "keep": True},
         {"text": "", "stats": {"n_sentences": 0, "short_sentence_ratio_20": 0.0}},
-        {"text": "One.", "params": {"language": "deu"}, "error": True},
+        {"text": "Eins. Zwei.", "params": {"language": "deu"}, "stats": {"n_sentences": 2}},
+        {"text": "One.", "params": {"language": "no such"}, "error": True},
     ],
 }
 
 
 def check(params: Mapping[str, Any]) -> list[str]:
     """Problems that prevent a run with these parameters."""
-    return spacy_words.problems(params["words"], params["language"])
+    return language_words.problems(params["language"])
 
 
 def sentence_counts(column: pa.Array, short: list[int], long: list[int]) -> pa.Array:
@@ -119,5 +121,5 @@ def sentence_counts(column: pa.Array, short: list[int], long: list[int]) -> pa.A
 
 
 def spacy_sentence_counts(column: pa.Array, short: list[int], long: list[int], language: str) -> pa.Array:
-    """A struct of counts for each text, with sentences by spaCy; NULL for NULL."""
-    return spacy_words.sentence_counts(column.to_pylist(), short or [], long or [], language)
+    """A struct of counts for each text, with sentences by the language's library; NULL for NULL."""
+    return language_counts.sentence_counts(column.to_pylist(), short or [], long or [], language)

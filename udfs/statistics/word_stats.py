@@ -1,4 +1,4 @@
-"""Number, lengths and kinds of the words of a text; by a kernel with spaCy's rules for English, or by spaCy."""
+"""Number, lengths and kinds of the words of a text; of English by a kernel, of other languages by a library."""
 
 from __future__ import annotations
 
@@ -7,29 +7,29 @@ from typing import Any
 
 import pyarrow as pa
 
-from refinery.kernels.words import spacy_words, word_stats
+from refinery.kernels.words import language_counts, language_words, word_stats
 
 OPERATOR = {
     "doc": (
         "Measure the words of each text: number, length, distinct words, capitals and stop words. Punctuation marks "
-        "are words, too. `fast` cuts words by a kernel that follows the rules of spaCy's English tokenizer, `spacy` "
-        "by spaCy's tokenizer of the language. Every statistic is 0 for a text without words; lines are those of "
+        "are words, too. English words are those of spaCy's tokenizer, cut by a kernel; words of other languages are cut by "
+        "the library that datatrove takes. Every statistic is 0 for a text without words; lines are those of "
         "str.splitlines."
     ),
     "version": 1,
     "peer": "WordStats of datatrove 0.10.1",
-    "resources": {"loads": {"words": "spacy"}},
+    "resources": {"loads": {"language": {"not": ["eng", "en", "eng_Latn", "en_Latn"]}}},
     "params": {
         "words": {
             "type": "str",
             "default": "fast",
             "choices": ["fast", "spacy"],
-            "doc": "How to cut words; spacy needs the extra of that name.",
+            "doc": "Without effect: English words are cut by the kernel, those of other languages by their library.",
         },
         "language": {
             "type": "str",
             "default": "eng",
-            "doc": "Code of the language, such as spa or cmn_Hani. Languages other than English need `words: spacy`.",
+            "doc": "Code of the language, such as spa or cmn_Hani; other languages than English need the extra languages.",
         },
         "stop_words": {
             "type": "list[str]",
@@ -85,12 +85,13 @@ OPERATOR = {
         },
     },
     "sql": """
+        {% set english = ['eng', 'en', 'eng_Latn', 'en_Latn'] %}
         {% set shorts = short_word_max_chars_threshold | unique | list %}
         {% set longs = long_word_max_chars_threshold | unique | list %}
         SELECT
-          {% if words == 'spacy' %}spacy_word_counts{% else %}word_counts{% endif %}(
+          {% if language in english %}word_counts{% else %}spacy_word_counts{% endif %}(
             {{ text }}, {{ stop_words | lit }}::VARCHAR[], {{ shorts | lit }}::BIGINT[], {{ longs | lit }}::BIGINT[]
-            {% if words == 'spacy' %}, {{ language | lit }}{% endif %}
+            {% if language not in english %}, {{ language | lit }}{% endif %}
           ) AS _counts,
           _counts.words AS n_words,
           coalesce(_counts.chars / nullif(_counts.words, 0), 0) AS avg_word_length,
@@ -140,7 +141,8 @@ OPERATOR = {
         },
         {"text": " \n ", "stats": {"n_words": 0, "avg_word_length": 0.0, "avg_words_per_line": 0.0}, "keep": True},
         {"text": "", "stats": {"n_words": 0, "avg_words_per_line": 0.0, "type_token_ratio": 0.0}, "keep": True},
-        {"text": "Una frase.", "params": {"language": "spa"}, "error": True},
+        {"text": "Una frase.", "params": {"language": "spa"}, "stats": {"n_words": 3}},
+        {"text": "ภาษาไทย", "params": {"language": "tha"}, "stats": {"n_words": 1}},
         {"text": "One.", "params": {"words": "spacy", "language": "no such"}, "error": True},
     ],
 }
@@ -148,7 +150,7 @@ OPERATOR = {
 
 def check(params: Mapping[str, Any]) -> list[str]:
     """Problems that prevent a run with these parameters."""
-    return spacy_words.problems(params["words"], params["language"])
+    return language_words.problems(params["language"])
 
 
 def word_counts(column: pa.Array, stops: list[str], short: list[int], long: list[int]) -> pa.Array:
@@ -157,5 +159,5 @@ def word_counts(column: pa.Array, stops: list[str], short: list[int], long: list
 
 
 def spacy_word_counts(column: pa.Array, stops: list[str], short: list[int], long: list[int], language: str) -> pa.Array:
-    """A struct of counts for each text, with words by spaCy; NULL for NULL."""
-    return spacy_words.word_counts(column.to_pylist(), stops or [], short or [], long or [], language)
+    """A struct of counts for each text, with words by the language's library; NULL for NULL."""
+    return language_counts.word_counts(column.to_pylist(), stops or [], short or [], long or [], language)

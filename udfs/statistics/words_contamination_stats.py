@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from refinery.kernels.core.arrow import of_texts
 from refinery.kernels.dedup import sentence_units
-from refinery.kernels.words import spacy_words, word_stats
+from refinery.kernels.words import language_counts, language_words, word_stats
 
 OPERATOR = {
     "doc": (
@@ -19,20 +19,19 @@ OPERATOR = {
     ),
     "version": 1,
     "peer": "WordsContaminationStats of datatrove 0.10.1, with the fields of norm_config as parameters",
-    "resources": {"loads": {"words_from": "spacy"}},
+    "resources": {"loads": {"language": {"not": ["eng", "en", "eng_Latn", "en_Latn"]}}},
     "params": {
         "words": {"type": "list[str]", "doc": "The words to look for."},
         "words_from": {
             "type": "str",
             "default": "fast",
             "choices": ["fast", "spacy"],
-            "doc": "How to cut words, see word_stats; spacy needs the extra of that name.",
+            "doc": "Without effect, see `words` of word_stats.",
         },
         "language": {
             "type": "str",
             "default": "eng",
-            "doc": "Code of the language, such as spa or cmn_Hani. Languages other than English need `words_from: "
-            "spacy`.",
+            "doc": "Code of the language, such as spa or cmn_Hani; other languages than English need the extra languages.",
         },
         "lowercase": {"type": "bool", "default": True, "doc": "Make the text lower case."},
         "norm_whitespace": {"type": "bool", "default": True, "doc": "Make every run of white space one space."},
@@ -86,13 +85,13 @@ OPERATOR = {
 
 def check(params: Mapping[str, Any]) -> list[str]:
     """Problems that prevent a run with these parameters."""
-    found = spacy_words.problems(params["words_from"], params["language"], "words_from")
+    found = language_words.problems(params["language"])
     return [*found, *([] if params["words"] else ["words is empty: name one at least"])]
 
 
 def listed_words(column: pa.Array, words: list[str], how: int, words_from: str, language: str) -> pa.Array:
     """A struct of counts for each normalized text, with the listed words as `stops`; NULL for NULL."""
     texts = [None if text is None else sentence_units.normalised(text, how) for text in column.to_pylist()]
-    if words_from == "spacy":
-        return spacy_words.word_counts(texts, words, [], [], language)
+    if not language_words.is_english(language):
+        return language_counts.word_counts(texts, words, [], [], language)
     return word_stats.word_stats(of_texts(texts), words or [], [], [])

@@ -8,7 +8,7 @@ take part in such an exception, by the characters at their ends, are cut togethe
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,10 +21,11 @@ _CHUNK = re.compile(r"\S+")
 
 
 class Words:
-    """Numbered words. length: code points. upper, title: as by `str.isupper` and `str.istitle`."""
+    """Numbered words. written: their texts. length: code points. upper, title: as by `str.isupper` and `str.istitle`."""
 
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
+        self.written: list[str] = []
         self.length, self.upper, self.title = _Growing(), _Growing(), _Growing()
 
     def number(self, word: str) -> int:
@@ -32,6 +33,7 @@ class Words:
         found = self.numbers.get(word)
         if found is None:
             found = self.numbers[word] = len(self.numbers)
+            self.written.append(word)
             self.length.append(len(word))
             self.upper.append(word.isupper())
             self.title.append(word.istitle())
@@ -113,10 +115,10 @@ class ChunkTokenizer:
 
 
 class TextTokenizer:
-    """Words of texts by any tokenizer, which cuts every text as a whole."""
+    """Words of texts by a function that cuts every text as a whole."""
 
-    def __init__(self, tokenizer: Any) -> None:
-        self._tokenizer = tokenizer
+    def __init__(self, cut: Callable[[str], Sequence[str]]) -> None:
+        self._cut = cut
         self.words = Words()
 
     @property
@@ -126,7 +128,7 @@ class TextTokenizer:
 
     def of(self, text: str) -> np.ndarray:
         """Numbers of the words of a text, int64, in their order."""
-        return np.array([self.words.number(word) for word in _cut(self._tokenizer, text)], np.int64)
+        return np.array([self.words.number(word) for word in self._cut(text)], np.int64)
 
 
 def _cut(tokenizer: Any, text: str) -> list[str]:

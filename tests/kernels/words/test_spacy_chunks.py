@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("spacy")
 
-from refinery.kernels.words import spacy_chunks, spacy_words
+from refinery.kernels.words import language_counts, language_words, spacy_chunks, spacy_words
 from refinery.kernels.words.spacy_chunks import ChunkTokenizer
 from tests.examples import share_of
 
@@ -90,7 +90,7 @@ def test_what_is_known_is_forgotten_when_it_is_too_much(monkeypatch: pytest.Monk
     monkeypatch.setattr(spacy_chunks, "MOST", 3)
     texts = ["one two three", "four four five, six", "one", None, ""]
     for _ in range(2):
-        counts = spacy_words.word_counts(texts, ["four", "one"], [3], [4], "eng").to_pylist()
+        counts = language_counts.word_counts(texts, ["four", "one"], [3], [4], "eng").to_pylist()
         assert [row and (row["words"], row["types"], row["stops"], row["short"]) for row in counts] == [
             (3, 3, 1, [2]),
             (5, 4, 2, [2]),
@@ -98,5 +98,5 @@ def test_what_is_known_is_forgotten_when_it_is_too_much(monkeypatch: pytest.Monk
             None,
             (0, 0, 0, [0]),
         ]
-        [known] = spacy_words._local.chunks.values()
+        [known] = language_words._local.chunks.values()
         assert len(known._known) <= 8
