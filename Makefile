@@ -103,6 +103,10 @@ bench-models: $(VENV)/ready  ## Measure kernels of models beside their libraries
 	$(if $(CORPUS),,$(BIN)/python bench/corpus.py $(MEASURED))
 	$(BIN)/python -m bench.models --corpus $(if $(CORPUS),$(CORPUS),$(MEASURED)) $(BENCH)
 
+bench-web: $(VENV)/ready  ## Measure pages a second from WARC (ARCHIVE=file.warc.gz or folder of .html, DATATROVE=path of a python that has it; BENCH="--count 4000")
+	$(BIN)/python bench/web.py --work bench/results/web $(if $(ARCHIVE),--pages $(ARCHIVE)) \
+		$(if $(DATATROVE),--datatrove "$(DATATROVE)") $(BENCH)
+
 bench-stats-merge: $(VENV)/ready  ## Measure merging statistics files (DATATROVE=path of a python that has it; BENCH="--keys 100000 --distinct 20")
 	$(BIN)/python bench/stats_merge.py $(if $(DATATROVE),--datatrove "$(DATATROVE)") $(BENCH)
 

@@ -60,6 +60,8 @@ NOT_RUN = {
     ("security", "refinery run recipe.yaml --safe --root /data"): "needs a bucket of the user",
     ("statistics", "{group}/{stat}/{rank:05d}.json"): "names of files",
     ("tracing", '{"id": 1, "original_text"'): _OUTPUT,
+    ("web", "pip install '.[web,urls]'$"): _INSTALLS,
+    ("web", "make bench-web ARCHIVE="): _BENCH,
     ("writing-kernels", "make kernels"): "compiles for a minute; tests/kernels/core/test_build.py builds",
     ("writing-kernels", "REFINERY_KERNELS=python refinery run"): "takes a recipe of the user",
     ("writing-kernels", "REFINERY_CACHE_DIR=.venv/cache .venv/bin/python -m pytest"): "is a part of these tests",

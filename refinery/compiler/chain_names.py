@@ -14,7 +14,7 @@ from refinery.compiler.field_values import FieldValues
 from refinery.compiler.layers import Layers
 from refinery.compiler.model import Chain, CompileContext, Schema, Stat
 from refinery.compiler.template_faults import blaming, parsed, rendered
-from refinery.compiler.templates import asks_for, ident, lit
+from refinery.compiler.templates import ColumnValue, DependsOnColumn, asks_for, ident, lit
 from refinery.compiler.user_names import (
     own_expression,
     parse,
@@ -84,6 +84,9 @@ class ChainNames:
         """The column of a feature: one for each version of a text and each choice of parameters."""
         if name not in self.library.features:
             raise ValueError(f"there is no feature {name!r}{did_you_mean(name, self.library.features)}")
+        for value in params.values():
+            if isinstance(value, ColumnValue):  # a feature is computed once for each value, not for each sample's
+                raise DependsOnColumn(value.parameter)
         text, version = self.version[keys]
         alone = None if self.share else step.index
         wanted = f"_{name}_{stem(keys)}_{version}" + ("" if self.share else f"_{step.index}")

@@ -20,7 +20,9 @@ def new_values(program: Program, done: pa.Table) -> tuple[dict[Any, pa.Array], d
     written = {keys[0]: (columns[keys], kind) for keys, kind in program.written.items() if keys in columns}
     if program.lines:
         return texts, {name: values for name, (values, _) in written.items()}
-    return texts, {name: _plain(values, _TYPES[kind]) for name, (values, kind) in written.items()}
+    values = {name: _plain(json_texts, _TYPES[kind]) for name, (json_texts, kind) in written.items()}
+    texts |= {(name,): found for name, found in values.items() if pa.types.is_string(found.type)}
+    return texts, {name: found for name, found in values.items() if (name,) not in texts}
 
 
 def _plain(values: pa.Array, kind: pa.DataType) -> pa.Array:
