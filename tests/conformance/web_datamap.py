@@ -31,6 +31,10 @@ def word_count(params: Mapping[str, Any]) -> Steps:
     return Steps([{"word_count_adder": dict(params)}], value=params["word_count_field"])
 
 
+def intervals(params: Mapping[str, Any]) -> Steps:
+    return Steps([{"interval_filter": dict(params)}], columns={params["interval_field"]: "BIGINT[][]"})
+
+
 def madlad_annotator(rules: list[int]) -> dict[str, Any]:
     """The step that finds sentences that break rules."""
     return {"madlad400_sentence_annotator": {"rules_to_include": rules, "cursed_regex_file": str(CURSED)}}
@@ -49,6 +53,7 @@ SAME = (
 STEPS: dict[tuple[str, str], Translation] = {("datamap", op): same(op) for op in SAME}
 STEPS["datamap", "word_count_adder"] = word_count
 
+STEPS["datamap", "interval_filter"] = intervals
 STEPS["datamap", "madlad400_rule_filter"] = rules_of_madlad
 
 LEFT: dict[tuple[str, str], str] = {
