@@ -8,13 +8,13 @@ rendered with each of them, and a CASE over the column chooses.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from refinery.common.lazy import exp
 from refinery.compiler.templates import ColumnValue, DependsOnColumn, ident, lit
 from refinery.compiler.terms import is_verdict
-from refinery.operators import Operator
+from refinery.operators import Function, Operator
 from refinery.recipe.by_column import VALUES, ByColumn
 from refinery.recipe.sql import parse
 
@@ -41,56 +41,128 @@ def stored_types(operator: Operator, params: Mapping[str, Any]) -> dict[str, str
 
 
 def select_by_column(
-    operator: Operator, params: Mapping[str, Any], render: Render, column_sql: Callable[[str], str]
+    operator: Operator,
+    params: Mapping[str, Any],
+    render: Render,
+    column_sql: Callable[[str], str],
+    define: Callable[[str, str], str],
 ) -> exp.Select:
-    """The SELECT of an operator's body, with the columns of parameters that depend on a column in front.
+    """The SELECT of an operator's body, with each sample's values of parameters that depend on a column.
 
     render: makes the body with plain parameters and `ColumnValue`s. column_sql: makes SQL over the chain of a user's SQL.
-    Raises ValueError for parameters that cannot depend on a column.
+    define: adds a column with a name and SQL to the chain, and returns its name. Raises ValueError for parameters that
+    cannot depend on a column.
     """
     keyed = {name: value for name, value in params.items() if isinstance(value, ByColumn)}
-    bounds = {end for ends in operator.bounds.values() for end in ends}
-    shaping = {name for name, value in keyed.items() if None in value.all_values and name not in bounds}
+    looked_up = _Values(operator, keyed, params, column_sql, define)
+    shaping = {name for name, value in keyed.items() if None in value.all_values and name not in looked_up.bounds}
     while True:
-        columns = {name: ColumnValue(f"_by_{name}", name) for name in keyed if name not in shaping}
         choices = _Choices({name: keyed[name] for name in keyed if name in shaping})
+        columns = {name: looked_up.value(name) for name in keyed if name not in shaping}
         try:
             selects = [render({**params, **columns, **choice}) for choice in choices.sets]
         except DependsOnColumn as error:
             shaping.add(error.parameter)
             continue
-        constants = {name for select in selects for name in _in_constants(select, operator, columns)}
+        constants = {name for select in selects for name in in_constants(select, operator.functions, columns.values())}
         if not constants:
             break
         shaping |= constants
-    places = {column: f"_at_{n}" for n, column in enumerate(dict.fromkeys(v.column for v in keyed.values()))}
-    texts = {column: sorted({t for v in keyed.values() if v.column == column for t in v[VALUES]}) for column in places}
-    made = [_position(places[column], texts[column], column_sql(column)) for column in places]
-    made += [
-        _value(name, keyed[name], operator, bounds, places, texts)
-        for name in keyed
-        if _is_looked_up(operator, name, columns)
-    ]
-    made += [
-        _alias(f"_by_{name}", stored_name(operator, name)) for name in keyed if operator.params[name].type in _TYPES
-    ]
-    chosen = _alias(choices.sql(places, texts), "_by_body") if choices.column else None
-    body = _merged(selects, bool(chosen))
-    names = {f"_by_{name}": stored_name(operator, name) for name in columns if operator.params[name].type in _TYPES}
-    for projection in body:
-        if is_verdict(projection.alias_or_name):
-            _rename(projection, names)
-    return exp.Select(expressions=[*made, *([chosen] if chosen is not None else []), *body])
+    number = looked_up.number(choices) if choices.column else ""
+    body = _merged(selects, number)
+    verdicts = [projection for projection in body if is_verdict(projection.alias_or_name)]
+    stored = {name: stored_name(operator, name) for name in keyed if operator.params[name].type in _TYPES}
+    names = {looked_up.value(name).sql: stored[name] for name in columns if name in stored}
+    for projection in verdicts:
+        _rename(projection, names)
+    rest = [projection for projection in body if not is_verdict(projection.alias_or_name)]
+    late = looked_up.private(rest)
+    held = [_alias(looked_up.value(name).sql, stat) for name, stat in stored.items()]
+    return exp.Select(expressions=[*rest, *late, *held, *verdicts])
 
 
-def _is_looked_up(operator: Operator, name: str, columns: Mapping[str, Any]) -> bool:
-    return name in columns or operator.params[name].type in _TYPES
+class _Values:
+    """Columns with each sample's values: of the chain, or behind the body if they depend on the operator's own statistics."""
+
+    def __init__(
+        self,
+        operator: Operator,
+        keyed: Mapping[str, ByColumn],
+        params: Mapping[str, Any],
+        column_sql: Callable[[str], str],
+        define: Callable[[str, str], str],
+    ) -> None:
+        self.operator, self.keyed, self.column_sql, self.define = operator, keyed, column_sql, define
+        self.bounds = {end for ends in operator.bounds.values() for end in ends}
+        self.own = set(operator.stats_of(params))
+        self.columns = list(dict.fromkeys(value.column for value in keyed.values()))
+        self.texts = {
+            column: sorted({text for value in keyed.values() if value.column == column for text in value[VALUES]})
+            for column in self.columns
+        }
+        self._places: dict[str, str] = {}
+        self._values: dict[str, ColumnValue] = {}
+        self._late: list[exp.Expr] = []
+
+    def is_late(self, column: str) -> bool:
+        """Return whether a column's SQL names nothing but statistics that the operator itself measures."""
+        names = {found.name for found in parse(column).find_all(exp.Column)}
+        return bool(names) and names <= self.own
+
+    def value(self, name: str) -> ColumnValue:
+        """The column of a parameter's values."""
+        if name not in self._values:
+            value = self.keyed[name]
+            place, kind = self._place(value.column), _TYPES.get(self.operator.params[name].type, "")
+            otherwise = _no_bound(self.operator, name, kind) if name in self.bounds and kind else None
+            first, *others = (
+                _number(v, kind, otherwise) for v in (value.of(None), *map(value.of, self.texts[value.column]))
+            )
+            sql = f"coalesce(list_extract([{', '.join(others)}], {place}), {first})"
+            column = self._add(value.column, f"_by_{name}", sql)
+            self._values[name] = ColumnValue(column, name, value.all_values)
+        return self._values[name]
+
+    def number(self, choices: _Choices) -> str:
+        """The column with the number of the sample's body."""
+        if self.is_late(choices.column):
+            raise ValueError(
+                f"{', '.join(choices.names)} cannot depend on {choices.column}, which the step itself measures"
+            )
+        numbers = [choices.numbers.get(text, 0) for text in self.texts[choices.column]]
+        sql = f"coalesce(list_extract({lit(numbers)}, {self._place(choices.column)}), 0)"
+        return self._add(choices.column, "_by_body", sql)
+
+    def private(self, body: Sequence[exp.Expr]) -> list[exp.Expr]:
+        """Columns behind the body, with its expressions in place of the statistics that they name."""
+        values = {one.alias_or_name: one.unalias() for one in body}
+
+        def inserted(node: exp.Expr) -> exp.Expr:
+            known = isinstance(node, exp.Column) and node.name in self.own and node.name in values
+            return exp.Paren(this=values[node.name].copy()) if known else node
+
+        return [projection.transform(inserted) for projection in self._late]
+
+    def _place(self, column: str) -> str:
+        """The column with the place of the sample's text among all texts; NULL if it is none of them."""
+        if column not in self._places:
+            sql = column if self.is_late(column) else self.column_sql(column)
+            found = f"list_position({lit(self.texts[column])}, CAST({sql} AS VARCHAR))"
+            self._places[column] = self._add(column, f"_at_{len(self._places)}", found)
+        return self._places[column]
+
+    def _add(self, column: str, name: str, sql: str) -> str:
+        if not self.is_late(column):
+            return ident(self.define(name, sql))
+        self._late.append(_alias(sql, name))
+        return name
 
 
 class _Choices:
     """Sets of the values of parameters that shape the SQL, and the number of the set for each text of their column."""
 
     def __init__(self, shaping: Mapping[str, ByColumn]) -> None:
+        self.names = list(shaping)
         columns = list(dict.fromkeys(value.column for value in shaping.values()))
         if len(columns) > 1:
             raise ValueError(
@@ -110,31 +182,6 @@ class _Choices:
                 f"{', '.join(shaping)} have {len(self.sets):,} different values; at most {_MOST_BODIES:,} are possible"
             )
 
-    def sql(self, places: Mapping[str, str], texts: Mapping[str, Sequence[str]]) -> str:
-        """SQL for the number of the sample's set."""
-        numbers = [self.numbers.get(text, 0) for text in texts[self.column]]
-        return f"coalesce(list_extract({lit(numbers)}, {places[self.column]}), 0)"
-
-
-def _position(name: str, texts: Sequence[str], sql: str) -> exp.Expr:
-    """The place of the sample's text among all texts of the column; NULL if it is none of them."""
-    return _alias(f"list_position({lit(list(texts))}, CAST({sql} AS VARCHAR))", name)
-
-
-def _value(
-    name: str,
-    value: ByColumn,
-    operator: Operator,
-    bounds: set[str],
-    places: Mapping[str, str],
-    texts: Mapping[str, Sequence[str]],
-) -> exp.Expr:
-    kind = _TYPES.get(operator.params[name].type, "")
-    otherwise = _no_bound(operator, name, kind) if name in bounds and kind else None
-    values = [value.of(text) for text in texts[value.column]]
-    first, *others = (_number(v, kind, otherwise) for v in (value.of(None), *values))
-    return _alias(f"coalesce(list_extract([{', '.join(others)}], {places[value.column]}), {first})", f"_by_{name}")
-
 
 def _no_bound(operator: Operator, name: str, kind: str) -> Any:
     """The number that stands for no bound at a parameter's end of a range."""
@@ -151,36 +198,37 @@ def _number(value: Any, kind: str, otherwise: Any) -> str:
 
 
 def _alias(sql: str, name: str) -> exp.Expr:
-    return exp.alias_(parse(sql), exp.to_identifier(name, quoted=ident(name) != name))
+    return _named(parse(sql), name)
 
 
-def _in_constants(select: exp.Select, operator: Operator, columns: Mapping[str, ColumnValue]) -> set[str]:
+def _named(expression: exp.Expr, name: str) -> exp.Expr:
+    return exp.alias_(expression, exp.to_identifier(name, quoted=ident(name) != name))
+
+
+def in_constants(tree: exp.Expr, functions: Sequence[Function], columns: Iterable[ColumnValue]) -> set[str]:
     """Parameters that stand in arguments which a function gets once for a whole vector."""
-    names = {value.sql: name for name, value in columns.items()}
-    first = {function.name.lower(): len(function.columns) for function in operator.functions if function.constants}
+    names = {value.sql: value.parameter for value in columns}
+    first = {function.name.lower(): len(function.columns) for function in functions if function.constants}
     found = set()
-    for call in select.find_all(exp.Anonymous):
+    for call in tree.find_all(exp.Anonymous):
         for argument in call.expressions[first[call.name.lower()] :] if call.name.lower() in first else ():
-            found |= {names[c.name] for c in argument.find_all(exp.Column) if c.name in names}
+            found |= {names[ident(c.name)] for c in argument.find_all(exp.Column) if ident(c.name) in names}
     return found
 
 
-def _merged(selects: Sequence[exp.Select], several: bool) -> list[exp.Expr]:
-    """The columns of one body, or of all: each a CASE over the number of the sample's body."""
-    if not several:
-        return list(selects[0].expressions)
+def _merged(selects: Sequence[exp.Select], number: str) -> list[exp.Expr]:
+    """The columns of all bodies: where they differ, a CASE over the number of the sample's body."""
     bodies = [{one.alias_or_name: one.unalias() for one in select.expressions} for select in selects]
     names = sorted({name for body in bodies for name in body}, key=lambda name: _place(name, bodies))
     merged = []
     for name in names:
-        case, other = exp.Case(), exp.true() if is_verdict(name) else exp.null()
-        for number, body in enumerate(bodies[1:], 1):
-            case = case.when(f"_by_body = {number}", body.get(name, other).copy())
-        merged.append(
-            exp.alias_(
-                case.else_(bodies[0].get(name, other).copy()), exp.to_identifier(name, quoted=ident(name) != name)
-            )
-        )
+        other = exp.true() if is_verdict(name) else exp.null()
+        first, *others = (body.get(name, other) for body in bodies)
+        case = exp.Case()
+        for at, expression in enumerate(others, 1):
+            if expression != first:
+                case = case.when(f"{number} = {at}", expression.copy())
+        merged.append(_named(case.else_(first.copy()) if case.args.get("ifs") else first.copy(), name))
     return merged
 
 
@@ -191,5 +239,5 @@ def _place(name: str, bodies: Sequence[Mapping[str, Any]]) -> int:
 
 def _rename(expression: exp.Expr, names: Mapping[str, str]) -> None:
     for column in list(expression.find_all(exp.Column)):
-        if column.name in names:
-            column.set("this", exp.to_identifier(names[column.name], quoted=True))
+        if ident(column.name) in names:
+            column.set("this", exp.to_identifier(names[ident(column.name)], quoted=True))

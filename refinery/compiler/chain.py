@@ -226,8 +226,18 @@ class _Compiler(ChainNames):
 
         by_column = any(isinstance(value, ByColumn) for value in given.values())
         with blaming(operator.path, body):
-            select = select_by_column(operator, given, render, self._own(keys)) if by_column else render(given)
+            select = self._by_column(step, operator, keys, given, render) if by_column else render(given)
             return self._selected(step, operator, keys, select)
+
+    def _by_column(
+        self, step: Any, operator: Operator, keys: Keys, params: Mapping[str, Any], render: Any
+    ) -> exp.Select:
+        """The SELECT of a body with parameters that depend on a column; the values of samples are columns of the chain."""
+
+        def define(name: str, sql: str) -> str:
+            return self._inner(step, name, parse(sql))
+
+        return select_by_column(operator, params, render, self._own(keys), define)
 
     def _selected(self, step: Any, operator: Operator, keys: Keys, select: exp.Select) -> dict[str, exp.Expr]:
         found, inner = dict[str, exp.Expr](), dict[str, str]()

@@ -8,6 +8,7 @@ from typing import Any
 
 from refinery.common.lazy import exp
 from refinery.compiler.batch_reads import BatchRead, BatchReads
+from refinery.compiler.by_column import in_constants
 from refinery.compiler.column_names import ColumnNames, Keys, called, column, stem
 from refinery.compiler.feature_users import FeatureUse
 from refinery.compiler.field_values import FieldValues
@@ -92,9 +93,9 @@ class ChainNames:
         wanted = f"_{name}_{stem(keys)}_{version}" + ("" if self.share else f"_{step.index}")
         values = [[key, lit(value)] for key, value in sorted(params.items())]
         given = self.names.free(wanted, "feature", name, keys, version, alone, str(values))
-        self._uses(given, step)
-        self.chain.used_features.add(name)
-        if given not in self.chain.layers:
+        if given in self.chain.layers:
+            self._uses(given, step)
+        else:
             feature, within = self.library.features[name], self.within.setdefault(given, [])
 
             def other(inner: str, **its: Any) -> str:
@@ -106,9 +107,14 @@ class ChainNames:
                 sql = rendered(feature.path, feature.sql, context)
                 expression = parsed(feature.path, feature.sql, sql)
                 require_one_sample(expression)
+            by_column = [value for value in params.values() if isinstance(value, ColumnValue)]
+            for parameter in in_constants(expression, feature.functions, by_column):
+                raise DependsOnColumn(parameter)
             self._calls(expression, feature.functions)
             note = f"{name} of the text after step {version}"
             self._define(step, given, f"CASE WHEN {self.alive} THEN {sql} END", note, "feature")
+            self.chain.features.setdefault(given, []).append(step.index)
+        self.chain.used_features.add(name)
         return given
 
     def _calls(self, sql: exp.Expr, functions: Sequence[Function]) -> None:

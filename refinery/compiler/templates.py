@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -68,20 +69,51 @@ class DependsOnColumn(RefineryError):
 
 
 class ColumnValue:
-    """The column with each sample's value of a parameter, which a template can only write (`| lit`)."""
+    """The column with each sample's value of a parameter.
 
-    __slots__ = ("parameter", "sql")
+    A template can write it (`| lit`), and compare it if the answer is the same for all values. sql: the column. values: all
+    that samples may have.
+    """
 
-    def __init__(self, sql: str, parameter: str) -> None:
-        self.sql, self.parameter = sql, parameter
+    __slots__ = ("parameter", "sql", "values")
+
+    def __init__(self, sql: str, parameter: str, values: Sequence[Any] = ()) -> None:
+        self.sql, self.parameter, self.values = sql, parameter, tuple(values)
 
     def _need(self, *_: Any) -> Any:
         raise DependsOnColumn(self.parameter)
 
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __len__ = __iter__ = __contains__ = _need
-    __getitem__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __neg__ = _need
-    __str__ = __format__ = __float__ = __int__ = _need
-    __hash__ = None  # type: ignore[assignment]
+    def _all(self, answer: Callable[[Any], bool]) -> bool:
+        answers = {bool(answer(value)) for value in self.values}
+        if len(answers) != 1:
+            raise DependsOnColumn(self.parameter)
+        return answers.pop()
+
+    def __bool__(self) -> bool:
+        return self._all(bool)
+
+    def __eq__(self, other: object) -> bool:
+        return self._all(lambda value: value == other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __lt__(self, other: Any) -> bool:
+        return self._all(lambda value: value < other)
+
+    def __le__(self, other: Any) -> bool:
+        return self._all(lambda value: value <= other)
+
+    def __gt__(self, other: Any) -> bool:
+        return self._all(lambda value: value > other)
+
+    def __ge__(self, other: Any) -> bool:
+        return self._all(lambda value: value >= other)
+
+    __len__ = __iter__ = __contains__ = __getitem__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = (
+        _need
+    )
+    __truediv__ = __neg__ = __str__ = __format__ = __float__ = __int__ = __hash__ = _need
 
 
 def lit(value: Any) -> str:
