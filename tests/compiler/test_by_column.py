@@ -156,7 +156,9 @@ def test_an_unknown_column_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_bound_may_depend_on_what_the_filter_measures(tmp_path: Path) -> None:
-    (tmp_path / "lengths.jsonl").write_text("".join(f'{{"text": "{"x" * n}"}}\n' for n in (3, 4, 5, 12)), encoding="utf-8")
+    (tmp_path / "lengths.jsonl").write_text(
+        "".join(f'{{"text": "{"x" * n}"}}\n' for n in (3, 4, 5, 12)), encoding="utf-8"
+    )
     process = [{"text_length_filter": {"min_len": 0, "max_len": {"text_len": {"4": 3, "5": 5, "default": 10}}}}]
     refinery.run({**recipe(tmp_path, process), "dataset_path": str(tmp_path / "lengths.jsonl")})
     with duckdb.connect(str(tmp_path / "work" / "refinery.duckdb"), read_only=True) as db:

@@ -9,6 +9,7 @@ import pytest
 
 from refinery.errors import OperatorError
 from refinery.execution.open import open_recipe
+from refinery.operators import Library
 from refinery.operators.headers import read_operator
 
 HEADER = """/*---
@@ -110,3 +111,13 @@ def test_a_field_of_a_header_that_is_no_mapping_is_named(tmp_path: Path, field: 
     path.write_text(f"/*---\ndoc: Keep.\nversion: 1\n{field}\n---*/\nSELECT 1 AS size, true AS keep\n")
     with pytest.raises(OperatorError, match=message):
         read_operator(path)
+
+
+def test_functions_of_shipped_files_have_different_names() -> None:
+    """One script may call functions of several operators and features, and `refinery.register` adds them all."""
+    library = Library()
+    files: dict[str, set[Path]] = {}
+    for one in (*library.operators.values(), *library.features.values()):
+        for function in one.functions:
+            files.setdefault(function.name.lower(), set()).add(function.path)
+    assert {name: paths for name, paths in files.items() if len(paths) > 1} == {}

@@ -15,7 +15,7 @@ FEATURE = {
     ),
     "version": 1,
     "functions": {
-        "character_counts": {
+        "counts_of_characters": {
             "columns": ["VARCHAR"],
             "constants": [],
             "returns": (
@@ -25,5 +25,5 @@ FEATURE = {
             "call": "character_counts",
         }
     },
-    "sql": "character_counts({{ text }})",
+    "sql": "counts_of_characters({{ text }})",
 }
