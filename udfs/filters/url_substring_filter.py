@@ -95,9 +95,16 @@ OPERATOR = {
         {% set inline = [] if file else [banlist] if banlist is string else banlist or [] %}
         {% set ignored = [ignore_chars] if ignore_chars is string else ignore_chars or [] %}
         SELECT url_substrings(coalesce(
-            {% for key in [url_key, alt_url_key] if key is not none %}
-            json_extract_string(to_json({{ field(key) }}), '$'){{ '' if loop.last else ',' }}
-            {% endfor %}),
+            {% if alt_url_key is none %}
+            json_extract_string(to_json({{ field(url_key) }}), '$')
+            {% else %}
+            {# a key that the objects of the input lack is a missing address, since the other one may be there #}
+            {% for key in [url_key, alt_url_key] %}
+            {% set keys = key.split('.') %}
+            {% set path = '$' ~ (keys[1:] | map('tojson') | map('replace', '"', '."', 1) | join('')) %}
+            json_extract_string(to_json({{ field(keys[0]) }}), {{ path | lit }}){{ '' if loop.last else ',' }}
+            {% endfor %}
+            {% endif %}),
             {{ params['as'] | lit }}, {{ how | lit }}, CAST({{ inline | lit }} AS VARCHAR[]), {{ file | lit }},
             CAST({{ ignored | lit }} AS VARCHAR[]), {{ case_sensitive | lit }}) AS banned_in_url,
             banned_in_url < {{ (num_banned_substrs if how in ('substring', 'word') else 1) | lit }} AS keep
@@ -156,6 +163,17 @@ OPERATOR = {
             "text": "",
             "fields": {"url": None, "warc_url": "https://x.org/"},
             "params": {"banlist": ["x"], "as": "datamap", "alt_url_key": "warc_url"},
+            "keep": False,
+        },
+        {
+            "text": "",
+            "fields": {"metadata": {"warc_url": "https://x.org/"}},
+            "params": {
+                "as": "datamap",
+                "banlist": ["x"],
+                "url_key": "metadata.WARC-Target-URI",
+                "alt_url_key": "metadata.warc_url",
+            },
             "keep": False,
         },
         {"text": "", "params": {"banlist": ["x"]}, "quarantined": "the sample has no address"},
