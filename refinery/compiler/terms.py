@@ -152,12 +152,22 @@ def _cut(sql: str, trees: Sequence[exp.Expr]) -> list[str]:
     """The texts of the terms within SQL, on one line each; none where it is not terms in their order and nothing else."""
     if any(os.path.isabs(name) for tree in trees for name in file_names(tree)):
         return []
-    pieces = split_at_and(sql) if len(trees) > 1 else [sql]
     try:
+        pieces = _pieces(sql) if len(trees) > 1 else [sql]
         same = [parse(quoted_columns(piece)).unnest() for piece in pieces] == list(trees)
     except ValueError:
         return []
     return [" ".join(piece.split()) for piece in pieces] if same and "\n" not in sql.strip() else []
+
+
+def _pieces(sql: str) -> list[str]:
+    """Texts between the ANDs of SQL, also of those within parentheses."""
+    found = []
+    for piece in map(str.strip, split_at_and(sql)):
+        whole = parse(quoted_columns(piece))
+        inner = isinstance(whole, exp.Paren) and isinstance(whole.unnest(), exp.And) and piece[0] + piece[-1] == "()"
+        found += _pieces(piece[1:-1]) if inner else [piece]
+    return found
 
 
 def _shown(term: exp.Expr) -> str:

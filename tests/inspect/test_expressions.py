@@ -47,18 +47,20 @@ def test_tune_and_refilter(tmp_path: Path) -> None:
 
 
 def test_ledger_names_the_term_that_failed_also_within_parentheses(tmp_path: Path) -> None:
-    where = "tag <> 'z' AND ((text_len > 3) AND (n > 1 AND (tag = 'x' OR text_len > 20))) AND text <> repeat('a', 27)"
+    where = (
+        "tag <> 'z' AND ((text_len > 3) AND (n > 1 AND (tag = 'x' OR  length(text) > 20))) AND text <> repeat('a', 27)"
+    )
     run = run_of(tmp_path, STEPS[0], {"sql_filter": {"where": where}})
     for row, reason in rows(run, "ledger", "_row, reason"):
         size, tag, n = row + 1, SAMPLES[row]["tag"], SAMPLES[row]["n"]
         if tag is None:
             assert reason == "tag is NULL: tag <> 'z'"
         elif size <= 3:
-            assert reason == "not kept by where: text_len > 3"
+            assert reason == "not kept by where: (text_len > 3)"
         elif n is None:
             assert reason == "n is NULL: n > 1"
         elif n <= 1:
             assert reason == "not kept by where: n > 1"
         else:
-            assert reason == ("not kept by where: tag = 'x' OR text_len > 20" if size <= 20 else reason)
+            assert reason == ("not kept by where: (tag = 'x' OR length(text) > 20)" if size <= 20 else reason)
     assert run.counts.removed + run.counts.kept == 30

@@ -36,7 +36,7 @@ def test_the_term_that_failed_is_the_reason(tmp_path: Path) -> None:
         1: "not kept by where: rating > 2",
         2: "rating is NULL: rating > 2",
         3: "lang is NULL: lang = 'en'",
-        4: "not kept by where: NOT meta.k IS NULL",
+        4: "not kept by where: meta.k IS NOT NULL",
         5: "not kept by where: text LIKE 'a %'",
     }
 
