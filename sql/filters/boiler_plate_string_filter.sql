@@ -18,7 +18,7 @@ examples:
   - {text: "", stats: {boilerplate_string_ratio: 0.0}, keep: true}
 ---*/
 SELECT {{ feature('policy_paragraphs') }} AS _policies,
-    CASE WHEN contains(lower(replace({{ text }}, 'İ', '_')), 'lorem ipsum') THEN 1
+    CASE WHEN regexp_matches({{ text }}, '[lL][oO][rR][eE][mM] [iI][pP][sS][uU][mM]') THEN 1
         ELSE coalesce(len(list_filter(_policies, lambda p: p)) / nullif(len(_policies), 0), 0) END
         AS boilerplate_string_ratio,
     boilerplate_string_ratio <= {{ max_boilerplate_string_ratio | lit }} AS keep_boilerplate_string_ratio

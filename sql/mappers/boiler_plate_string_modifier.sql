@@ -20,7 +20,7 @@ examples:
 SELECT {{ feature('policy_paragraphs') }} AS _policies,
     list_filter(range(1, len(_policies) + 1), lambda i: _policies[i]) AS _places,
     CASE
-        WHEN contains(lower(replace({{ text }}, 'İ', '_')), 'lorem ipsum') THEN ''
+        WHEN regexp_matches({{ text }}, '[lL][oO][rR][eE][mM] [iI][pP][sS][uU][mM]') THEN ''
         {% if remove_if_at_top_or_bottom %}
         WHEN len(_places) > 0 AND len(_places) < len(_policies) AND _places[-1] - _places[1] + 1 = len(_places)
             AND (_places[1] = 1 OR _places[-1] = len(_policies))

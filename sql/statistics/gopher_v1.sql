@@ -43,7 +43,7 @@ examples:
 ---*/
 {%- set words = feature('split_words', rust=false) %}
 {%- set marks = feature('line_marks') %}
-{%- set grams = feature('word_grams', most=10, find=false, lang='en') %}
+{%- set grams = feature('word_grams', most=10, find=0, lang='en') %}
 {%- set repeated = feature('repetition', units='raw_lines', sizes=[1], in_bytes=false) %}
 SELECT
     greatest({{ words }}.words, 1) AS _words, greatest({{ words }}.chars, 1) AS _chars,

@@ -20,7 +20,7 @@ FEATURE = {
             || '|if you continue to browse this site without changing your cookie settings, you agree to this use\. '
             || 'acceptread more'
         {%- endset -%}
-        CASE WHEN regexp_matches(lower({{ text }}), 'cookie|terms of use|privacy (policy|overview)') THEN
+        CASE WHEN regexp_matches({{ text }}, '(?i)cookie|terms of use|privacy (?:policy|overview)') THEN
             list_transform(
                 string_split(lower(replace({{ text }}, 'İ', '_')), chr(10) || chr(10)),
                 lambda p: regexp_matches(p, {{ phrases }})

@@ -13,7 +13,7 @@ FEATURE = {
         "Repeated n-grams of words: those between white space, or of jieba for lang zh and of MeCab for ja. Each field is "
         "a list, whose n-th item is for n-grams of n words, n from 1 to `most`, and 0 for a text of fewer words. "
         "top_count, top_chars: of the most frequent n-gram (of several, the first) the number, and the characters of its "
-        "words. top_found, with `find`: how often its words with a blank between them stand in the text, without overlap. "
+        "words. top_found, for n up to `find`: how often its words with a blank between them stand in the text, without overlap. "
         "repeated, all: characters of the words of n-grams that occur more than once, and of all, for each occurrence. "
         "again: characters of the words of second and later occurrences, and the blanks between them, each place once."
     ),
@@ -22,7 +22,7 @@ FEATURE = {
     "functions": {
         "word_grams": {
             "columns": ["VARCHAR"],
-            "constants": ["BIGINT", "BOOLEAN"],
+            "constants": ["BIGINT", "BIGINT"],
             "returns": (
                 'STRUCT(top_count BIGINT[], top_chars BIGINT[], top_found BIGINT[], repeated BIGINT[], "all" BIGINT[], '
                 "again BIGINT[])"
@@ -32,7 +32,7 @@ FEATURE = {
         },
         "segmented_word_grams": {
             "columns": ["VARCHAR"],
-            "constants": ["BIGINT", "BOOLEAN", "VARCHAR"],
+            "constants": ["BIGINT", "BIGINT", "VARCHAR"],
             "returns": (
                 'STRUCT(top_count BIGINT[], top_chars BIGINT[], top_found BIGINT[], repeated BIGINT[], "all" BIGINT[], '
                 "again BIGINT[])"
@@ -49,11 +49,11 @@ FEATURE = {
 }
 
 
-def word_grams(column: pa.Array, most: int, find: bool) -> pa.Array:
+def word_grams(column: pa.Array, most: int, find: int) -> pa.Array:
     """A struct of lists for each text; NULL for NULL."""
     return kernels.word_grams(column, most, find)
 
 
-def segmented_word_grams(column: pa.Array, most: int, find: bool, lang: str) -> pa.Array:
+def segmented_word_grams(column: pa.Array, most: int, find: int, lang: str) -> pa.Array:
     """As `word_grams`, for the words of a language without spaces."""
     return kernels.word_grams(column, most, find, cut_of(texts(column), lang))

@@ -48,11 +48,11 @@ class Room(NamedTuple):
 record(Room, "int64[] int64[] int64[] int64[,] int64[,] int64[] uint8[]")
 
 
-def word_grams(column: pa.Array | pa.ChunkedArray, most: int, find: bool, cut: Cut = AT_SPACES) -> pa.Array:
+def word_grams(column: pa.Array | pa.ChunkedArray, most: int, find: int, cut: Cut = AT_SPACES) -> pa.Array:
     """A struct of lists for each text, whose items are for n = 1 to `most`; NULL for NULL.
 
-    Of the most frequent n-gram (of several, the first): its count, the characters of its words, and with `find` how often
-    its words joined by blanks stand in the text (else 0). `repeated`, `all`: characters of the words of n-grams that
+    Of the most frequent n-gram (of several, the first): its count, the characters of its words, and for n up to `find` how
+    often its words joined by blanks stand in the text (else 0). `repeated`, `all`: characters of the words of n-grams that
     occur more than once, and of all, for each occurrence. `again`: characters and blanks of second and later
     occurrences, each place counted once. All are 0 for a text of fewer than n words.
     """
@@ -78,7 +78,7 @@ def _slots(words):
     return slots
 
 
-@entry("uint8[] int64[] bool[] Cut uint8[] int64 bool Room int64[,]", Cut, Room)
+@entry("uint8[] int64[] bool[] Cut uint8[] int64 int64 Room int64[,]", Cut, Room)
 def _gram_rows(data, offsets, valid, cut, table, most, find, room, counts):
     """Fill counts: for each field, for each row, a number for each n."""
     rows = len(valid)
@@ -95,7 +95,7 @@ def _gram_rows(data, offsets, valid, cut, table, most, find, room, counts):
             top, repeated, total, again = _weigh(words, n, room)
             counts[row, n - 1] = room.counts[n & 1, top]
             counts[rows + row, n - 1] = room.before[top + n] - room.before[top]
-            if find:
+            if n <= find:
                 size = _join(data, top, n, room)
                 counts[2 * rows + row, n - 1] = _occurrences(data, start, end, room.joined, size)
             counts[3 * rows + row, n - 1] = repeated

@@ -59,16 +59,16 @@ def expected(text: str | None) -> dict[str, list[int]] | None:
 @given(st.lists(st.none() | TEXT, max_size=5))
 def test_measures(texts: list[str | None]) -> None:
     wanted = [expected(text) for text in texts]
-    assert word_grams(pa.array(texts, pa.string()), MOST, True).to_pylist() == wanted
+    assert word_grams(pa.array(texts, pa.string()), MOST, MOST).to_pylist() == wanted
     shifted = pa.array(["é ", *texts, "x"], pa.large_string()).slice(1, len(texts))
-    assert word_grams(shifted, MOST, True).to_pylist() == wanted
+    assert word_grams(shifted, MOST, MOST).to_pylist() == wanted
 
 
 @settings(max_examples=share_of(100))
 @given(st.lists(st.none() | TEXT, max_size=5))
 def test_given_words(texts: list[str | None]) -> None:
     column = pa.array(texts, pa.string())
-    assert word_grams(column, MOST, True, positions(texts)).to_pylist() == [expected(text) for text in texts]
+    assert word_grams(column, MOST, MOST, positions(texts)).to_pylist() == [expected(text) for text in texts]
 
 
 def positions(texts: list[str | None]) -> Cut:
@@ -98,4 +98,4 @@ def test_words_of_jieba() -> None:
 
 
 def test_null_in_large_strings() -> None:
-    assert word_grams(pa.array([None], pa.large_string()), 3, False).to_pylist() == [None]
+    assert word_grams(pa.array([None], pa.large_string()), 3, 0).to_pylist() == [None]
