@@ -58,4 +58,6 @@ STEPS["datamap", "madlad400_rule_filter"] = rules_of_madlad
 
 LEFT: dict[tuple[str, str], str] = {
     ("datamap", "madlad400_sentence_annotator"): "compared by test_web_madlad.py, with its annotations",
+    ("datamap", "pipeline_all_dressed"): "compared by test_web_datamap_pipelines.py",
+    ("datamap", "pipeline_dclm"): "compared by test_web_datamap_pipelines.py",
 }
