@@ -56,6 +56,7 @@ CALLERS = """
     tests/kernels/text/test_statistics.py::test_equal_hashes_are_no_equal_texts
     tests/kernels/text/test_statistics.py::test_long_texts_make_tables_grow[3]
     tests/kernels/unicode/test_unicode_fixes.py::test_examples
+    tests/kernels/unicode/test_word_segments.py::test_long_texts
     tests/kernels/words/test_words.py::test_empty_and_null_columns
     tests/operators/test_examples.py
     tests/stats/test_entries.py::test_long_numbers

@@ -9,8 +9,8 @@ import pyarrow as pa
 FEATURE = {
     "doc": (
         "Repetition in a text, all copies counted. units: lines, paragraphs (stripped), raw_lines, raw_paragraphs, "
-        "unicode_words, alnum_words (segments of UAX 29 that begin with str.isalnum) or words (str.split); empty ones are "
-        "none. sizes: numbers n, ascending. in_bytes: sizes are in bytes, else in code points. The struct has units and "
+        "unicode_words or alnum_words (segments of UAX 29 that begin with str.isalnum); empty ones are none. "
+        "sizes: numbers n, ascending. in_bytes: sizes are in bytes, else in code points. The struct has units and "
         "size, their number and size, and lists with an item for each n: top, the size of the most frequent n-gram times "
         "its count, 0 if none repeats; covered_top, the size of the units in it; repeated and repeated_units, size and "
         "number of the units in n-grams that occur twice or more."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from refinery.kernels.core.charclass import SPACE
 from refinery.kernels.core.jit import inlined, kernel
 from refinery.kernels.core.stripping import stripped
 from refinery.kernels.core.utf8 import decode
@@ -10,10 +9,10 @@ from refinery.kernels.unicode.word_break import ALNUM, PYTHON_ALNUM
 from refinery.kernels.unicode.word_segments import segment
 
 # lines, paragraphs: between line feeds, or two of them, stripped of white space; raw_ ones as they are. unicode_words,
-# alnum_words: segments of UAX 29 with a letter or digit of Unicode, or whose first character is str.isalnum. words:
-# as str.split has them. Empty ones are no units.
-KINDS = ("lines", "paragraphs", "raw_lines", "raw_paragraphs", "unicode_words", "alnum_words", "words")
-LINES, PARAGRAPHS, RAW_LINES, RAW_PARAGRAPHS, UNICODE_WORDS, ALNUM_WORDS, WORDS = range(len(KINDS))
+# alnum_words: segments of UAX 29 with a letter or digit of Unicode, or whose first character is str.isalnum.
+# Empty ones are no units.
+KINDS = ("lines", "paragraphs", "raw_lines", "raw_paragraphs", "unicode_words", "alnum_words")
+LINES, PARAGRAPHS, RAW_LINES, RAW_PARAGRAPHS, UNICODE_WORDS, ALNUM_WORDS = range(len(KINDS))
 
 LINE_FEED = 0x0A
 
@@ -23,8 +22,6 @@ def split(data, start, end, kind, properties, class_table, bounds):
     """Write begin and end of each unit of data[start:end]; returns their number, -1 if there is no room for them."""
     if kind == UNICODE_WORDS or kind == ALNUM_WORDS:
         return _segments(data, start, end, kind == ALNUM_WORDS, properties, bounds)
-    if kind == WORDS:
-        return _words(data, start, end, class_table, bounds)
     return _pieces(data, start, end, kind, class_table, bounds)
 
 
@@ -48,23 +45,6 @@ def _segments(data, i, end, by_first, properties, bounds):
             taken = held & ALNUM
         if taken:
             units = _add(bounds, units, begin, i)
-    return units if units <= bounds.shape[1] else -1
-
-
-@kernel
-def _words(data, i, end, class_table, bounds):
-    units = 0
-    while i < end and units <= bounds.shape[1]:
-        begin = i
-        while i < end:
-            cp, after = decode(data, i)
-            if class_table[cp] & SPACE:
-                break
-            i = after
-        if i > begin:
-            units = _add(bounds, units, begin, i)
-        if i < end:
-            _, i = decode(data, i)
     return units if units <= bounds.shape[1] else -1
 
 

@@ -32,7 +32,6 @@ SPLIT: dict[str, Callable[[str], list[str]]] = {
     "raw_paragraphs": lambda text: text.split("\n\n"),
     "unicode_words": unicode_words,
     "alnum_words": lambda text: [word for word in uniseg.words(text) if word[0].isalnum()],
-    "words": str.split,
 }
 
 
@@ -109,4 +108,4 @@ def test_long_texts_make_room_grow(units: str) -> None:
 
 
 def test_no_texts() -> None:
-    assert unit_repetition.repetition(pa.array([], pa.string()), "words", [1], True).to_pylist() == []
+    assert unit_repetition.repetition(pa.array([], pa.string()), "lines", [1], True).to_pylist() == []
