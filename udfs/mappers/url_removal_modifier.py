@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from refinery.common.extras import install_command
-from refinery.kernels.core.arrow import each
+from refinery.kernels.core.arrow import of_texts
 from refinery.kernels.core.file_state import state_of
 
 OPERATOR = {
@@ -37,7 +37,7 @@ OPERATOR = {
     "checks": "check",
     "functions": {
         "url_removal_delta": {
-            "columns": ["VARCHAR"],
+            "columns": ["VARCHAR", "BOOLEAN", "BOOLEAN"],
             "constants": ["VARCHAR", "BOOLEAN"],
             "returns": "VARCHAR",
             "runs": "python",
@@ -46,8 +46,11 @@ OPERATOR = {
     },
     "sql": """
         SELECT
-          CASE WHEN regexp_matches({{ text }}, '[-a-zA-Z0-9@:%._+~#=]\\.([a-z]|[^\\x00-\\x7F])|[0-9]\\.[0-9]{1,3}\\.[0-9]{1,3}\\.[0-9]')
-            THEN url_removal_delta({{ text }}, {{ (tlds_filepath or "") | lit }}, {{ everywhere | lit }}) END AS _delta,
+          regexp_matches({{ text }}, '[-a-zA-Z0-9@:%._+~#=]\\.([a-z]|[^\\x00-\\x7F])') AS _names,
+          regexp_matches({{ text }}, '[0-9]\\.[0-9]{1,3}\\.[0-9]{1,3}\\.[0-9]') AS _numbers,
+          CASE WHEN _names OR _numbers THEN url_removal_delta(
+            {{ text }}, _names, _numbers, {{ (tlds_filepath or "") | lit }}, {{ everywhere | lit }}
+          ) END AS _delta,
           _delta AS delta,
           coalesce(_delta, {{ text }}) <> '' AS keep_empty
     """,
@@ -86,7 +89,8 @@ _TAIL = "[-a-zA-Z0-9()@:%_+.~#?&/=]*"
 _MOST = 256  # characters before the dot
 _BEFORE = 10 + len("https://")
 
-_CANDIDATE = re.compile(rf"[{_HOST}]\.(?=[a-z]|[^\x00-\x7F])")
+_DOT = re.compile(r"\.(?=[a-z]|[^\x00-\x7F])")
+_FOUR = re.compile(r"[0-9]\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]")
 _NUMBERS = re.compile(rf"\s{{0,10}}\b(?:(?:https?|ftp)://)?(?:[0-2]?[0-9]{{1,2}}\.){{3}}[0-2]?[0-9]{{1,2}}{_TAIL}")
 _END = re.compile(r"[-a-zA-Z0-9()@:%_+.~#?&/=\x80-\U0010ffff]*.?", re.DOTALL)
 
@@ -142,32 +146,47 @@ def _of_package() -> list[str]:
     return [name for name in known if "." not in name]
 
 
-def without_urls(column: pa.Array, path: str | None, everywhere: bool) -> pa.Array:
-    """Each text without addresses; NULL where nothing changes."""
+def without_urls(column: pa.Array, names: pa.Array, numbers: pa.Array, path: str | None, everywhere: bool) -> pa.Array:
+    """Each text without addresses; NULL where nothing changes. names, numbers: false for texts without such addresses."""
     if path is None:  # constants have no value for an empty vector
         return pa.nulls(len(column), pa.string())
     address, domain = _patterns(path, *(state_of(path) if path else ()))
 
-    def new(text: str) -> str:
-        if everywhere or domain.match(text):
-            text = _without(text, address)
-        return _NUMBERS.sub("", text)
+    def new(text: str | None, names: bool, numbers: bool) -> str | None:
+        found = text
+        if found and names and (everywhere or domain.match(found)):
+            found = _without(found, _names(found), address)
+        if found and numbers:
+            found = _without(found, _four(found), _NUMBERS)
+        return None if found == text else found
 
-    return each(column, new)
+    return of_texts(list(map(new, column.to_pylist(), names.to_pylist(), numbers.to_pylist())))
 
 
-def _without(text: str, address: re.Pattern[str]) -> str:
-    """`address.sub("", text)`, which looks only around the dots that may stand before a top-level domain."""
-    kept, at = list[str](), 0  # at: behind the last match
-    for candidate in _CANDIDATE.finditer(text):
-        dot = candidate.end() - 1
-        if dot < at:
-            continue
-        host = text[max(at, dot - _MOST) : dot]
+def _names(text: str) -> Iterator[tuple[int, int]]:
+    """Each dot that may be before a top-level domain, and the earliest beginning of an address with it."""
+    for candidate in _DOT.finditer(text):
+        dot = candidate.start()
+        host = text[max(0, dot - _MOST) : dot]
         begin = dot - len(host) + len(host.rstrip(_HOST_CHARACTERS))
-        end = _END.match(text, dot)
+        if begin < dot:
+            yield dot, begin - _BEFORE
+
+
+def _four(text: str) -> Iterator[tuple[int, int]]:
+    """Each place that may be in four numbers, and the earliest beginning of an address with it."""
+    return ((found.start(), found.start() - 2 - _BEFORE) for found in _FOUR.finditer(text))
+
+
+def _without(text: str, places: Iterable[tuple[int, int]], address: re.Pattern[str]) -> str:
+    """`address.sub("", text)`, which looks only around places that may be in an address, from a beginning on."""
+    kept, at = list[str](), 0  # at: behind the last match
+    for place, begin in places:
+        if place < at:
+            continue
+        end = _END.match(text, place)
         assert end is not None
-        found = address.search(text, max(at, begin - _BEFORE), end.end())
+        found = address.search(text, max(at, begin), end.end())
         if found is not None:
             kept.append(text[at : found.start()])
             at = found.end()
