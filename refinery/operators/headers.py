@@ -114,7 +114,7 @@ def _check_stats(path: Path, kind: str, header: dict[str, Any], params: Mapping[
                 raise OperatorError(f"{path}: statistic {stat!r} names {place['name']!r}, which is no parameter")
 
 
-def _bounds(path: Path, kind: str, header: dict[str, Any], params: Mapping[str, Any]) -> dict[str, list[str]]:
+def _bounds(path: Path, kind: str, header: dict[str, Any], params: Mapping[str, Any]) -> dict[str, list[str | None]]:
     bounds = header.get("bounds") or {}
     if bounds and kind == "stats":
         raise OperatorError(f"{path}: a statistics operator keeps every sample, so it has no bounds")
@@ -123,8 +123,10 @@ def _bounds(path: Path, kind: str, header: dict[str, Any], params: Mapping[str, 
     for stat, ends in bounds.items():
         if not isinstance(ends, list) or len(ends) != 2:
             raise OperatorError(f"{path}: bounds of {stat!r} must be [lower, upper], two parameters, not {ends!r}")
+        if ends == [None, None]:
+            raise OperatorError(f"{path}: bounds of {stat!r} name no parameter")
         for bound in (stat, *ends):
-            if bound not in params and bound not in (header.get("stats") or {}):
+            if bound is not None and bound not in params and bound not in (header.get("stats") or {}):
                 raise OperatorError(f"{path}: bounds name {bound!r}, which is neither a parameter nor a statistic")
     return bounds
 

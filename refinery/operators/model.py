@@ -122,7 +122,7 @@ class Operator:
     params: dict[str, Param]
     sql: str
     stats: dict[str, dict[str, str]] = field(default_factory=dict)
-    bounds: dict[str, list[str]] = field(default_factory=dict)
+    bounds: dict[str, list[str | None]] = field(default_factory=dict)
     functions: tuple[Function, ...] = ()
     needs: dict[str, str] = field(default_factory=dict)
     refuses: tuple[dict[str, Any], ...] = ()
@@ -185,7 +185,7 @@ class Operator:
         """
         return {name: spec for pattern, spec in self.stats.items() for name in _names(pattern, params)}
 
-    def bounds_of(self, params: Mapping[str, Any]) -> dict[str, list[str]]:
+    def bounds_of(self, params: Mapping[str, Any]) -> dict[str, list[str | None]]:
         """The parameters that bound each statistic with these (complete) parameters."""
         return {name: ends for pattern, ends in self.bounds.items() for name in _names(pattern, params)}
 

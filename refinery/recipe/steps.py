@@ -269,8 +269,12 @@ class _Reader:
         for sentence in dict.fromkeys(sentence for one in by_text(params) for sentence in operator.check(one)):
             self.problems.add(place, f"{operator.name}: {sentence}")
 
-    def _check_bounds(self, name: str, low: str, high: str, params: dict[str, Any], entries: Given) -> None:
+    def _check_bounds(
+        self, name: str, low: str | None, high: str | None, params: dict[str, Any], entries: Given
+    ) -> None:
         """Add a note if no value lies between two bounds: Data-Juicer runs such recipes, so refinery does too."""
+        if low is None or high is None:
+            return
         least, most = params.get(low), params.get(high)
         kept = kept_range(params, low, high)
         if not all(isinstance(end.value, (int, float)) for end in kept.ends) or not kept.empty:

@@ -8,6 +8,8 @@ params:
   min_alpha_ratio: {type: float, default: 0.25, doc: Smallest share.}
 stats:
   alpha_filter: {type: DOUBLE, most: 1, doc: Share of the characters that are letters; NULL for an empty text.}
+bounds:
+  alpha_filter: [min_alpha_ratio, null]
 examples:
   - {text: "a = 1", stats: {alpha_filter: 0.2}, keep: false}
   - {text: "कि", stats: {alpha_filter: 1.0}, keep: true}
@@ -15,5 +17,4 @@ examples:
   - {text: "", stats: {alpha_filter: null}, keep: false}
 ---*/
 {%- set counts = feature('character_counts') %}
-SELECT {{ counts }}.letters / nullif({{ counts }}.chars, 0) AS alpha_filter,
-    alpha_filter >= {{ min_alpha_ratio | lit }} AS keep_alpha_filter
+SELECT {{ counts }}.letters / nullif({{ counts }}.chars, 0) AS alpha_filter

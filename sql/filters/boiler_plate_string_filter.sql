@@ -10,6 +10,8 @@ params:
   max_boilerplate_string_ratio: {type: float, default: 0.4, doc: Largest share.}
 stats:
   boilerplate_string_ratio: {type: DOUBLE, most: 1, doc: Share of paragraphs with a policy phrase.}
+bounds:
+  boilerplate_string_ratio: [null, max_boilerplate_string_ratio]
 examples:
   - {text: "A page.\n\nSee our Privacy Policy.", stats: {boilerplate_string_ratio: 0.5}, keep: false}
   - {text: "We use cookies\nand more\n\none\n\ntwo", stats: {boilerplate_string_ratio: 0.3333333333333333}, keep: true}
@@ -20,5 +22,4 @@ examples:
 SELECT {{ feature('policy_paragraphs') }} AS _policies,
     CASE WHEN regexp_matches({{ text }}, '[lL][oO][rR][eE][mM] [iI][pP][sS][uU][mM]') THEN 1
         ELSE coalesce(len(list_filter(_policies, lambda p: p)) / nullif(len(_policies), 0), 0) END
-        AS boilerplate_string_ratio,
-    boilerplate_string_ratio <= {{ max_boilerplate_string_ratio | lit }} AS keep_boilerplate_string_ratio
+        AS boilerplate_string_ratio

@@ -9,6 +9,8 @@ params:
   max_bullet_lines_ratio: {type: float, default: 0.9, doc: Largest share.}
 stats:
   bullet_ratio: {type: DOUBLE, most: 1, doc: Share of lines that begin with a bullet; NULL without lines.}
+bounds:
+  bullet_ratio: [null, max_bullet_lines_ratio]
 examples:
   - {text: "• one\n  ◦ two\n\nend", stats: {bullet_ratio: 0.6666666666666666}, keep: true}
   - {text: "- one\n* two", stats: {bullet_ratio: 0.0}, keep: true}
@@ -16,5 +18,4 @@ examples:
   - {text: "", stats: {bullet_ratio: null}, keep: false}
 ---*/
 {%- set lines = feature('line_marks') %}
-SELECT {{ lines }}.typed_bullets / nullif({{ lines }}.inked, 0) AS bullet_ratio,
-    bullet_ratio <= {{ max_bullet_lines_ratio | lit }} AS keep_bullet_ratio
+SELECT {{ lines }}.typed_bullets / nullif({{ lines }}.inked, 0) AS bullet_ratio

@@ -9,6 +9,8 @@ params:
   stop_at_false: {type: bool, default: true, doc: Stop counting at the minimum.}
 stats:
   common_english_words: {type: BIGINT, doc: Common words.}
+bounds:
+  common_english_words: [min_num_common_words, null]
 examples:
   - {text: "the cat and the dog", stats: {common_english_words: 2}, keep: true}
   - {text: "the cat and the dog", params: {stop_at_false: false}, stats: {common_english_words: 3}, keep: true}
@@ -16,5 +18,4 @@ examples:
   - {text: "", stats: {common_english_words: 0}, keep: false}
 ---*/
 SELECT least({{ feature('split_words', rust=false) }}.stops,
-        {% if stop_at_false %}{{ [min_num_common_words, 1] | max }}{% else %}NULL{% endif %}) AS common_english_words,
-    common_english_words >= {{ min_num_common_words | lit }} AS keep_common_english_words
+        {% if stop_at_false %}{{ [min_num_common_words, 1] | max }}{% else %}NULL{% endif %}) AS common_english_words

@@ -9,6 +9,8 @@ params:
   max_num_lines_ending_with_ellipsis_ratio: {type: float, default: 0.3, doc: Largest share.}
 stats:
   ellipsis: {type: DOUBLE, most: 1, doc: Share of lines that end in an ellipsis; NULL without lines.}
+bounds:
+  ellipsis: [null, max_num_lines_ending_with_ellipsis_ratio]
 examples:
   - {text: "A page [...]\nRead More\nAn end.", stats: {ellipsis: 0.6666666666666666}, keep: false}
   - {text: "one…\n \ntwo.\nthree.\nfour. . .", stats: {ellipsis: 0.25}, keep: true}
@@ -16,5 +18,4 @@ examples:
   - {text: "", stats: {ellipsis: null}, keep: false}
 ---*/
 {%- set lines = feature('line_marks') %}
-SELECT {{ lines }}.cut_short / nullif({{ lines }}.inked, 0) AS ellipsis,
-    ellipsis <= {{ max_num_lines_ending_with_ellipsis_ratio | lit }} AS keep_ellipsis
+SELECT {{ lines }}.cut_short / nullif({{ lines }}.inked, 0) AS ellipsis

@@ -9,6 +9,8 @@ params:
   max_non_alpha_numeric_to_text_ratio: {type: float, default: 0.25, doc: Largest share.}
 stats:
   alpha_numeric: {type: DOUBLE, most: 1, doc: Share of the characters that are not alphanumeric.}
+bounds:
+  alpha_numeric: [null, max_non_alpha_numeric_to_text_ratio]
 examples:
   - {text: "abc\n", stats: {alpha_numeric: 0.0}, keep: true}
   - {text: "abc ", stats: {alpha_numeric: 0.25}, keep: true}
@@ -16,5 +18,4 @@ examples:
   - {text: "", stats: {alpha_numeric: 1.0}, keep: false}
 ---*/
 {%- set counts = feature('character_counts') %}
-SELECT coalesce(({{ counts }}.chars - {{ counts }}.plain) / nullif({{ counts }}.chars, 0), 1) AS alpha_numeric,
-    alpha_numeric <= {{ max_non_alpha_numeric_to_text_ratio | lit }} AS keep_alpha_numeric
+SELECT coalesce(({{ counts }}.chars - {{ counts }}.plain) / nullif({{ counts }}.chars, 0), 1) AS alpha_numeric

@@ -8,11 +8,12 @@ params:
   max_number_to_text_ratio: {type: float, default: 0.15, doc: Largest share.}
 stats:
   numbers_ratio: {type: DOUBLE, most: 1, doc: Share of the characters that are digits.}
+bounds:
+  numbers_ratio: [null, max_number_to_text_ratio]
 examples:
   - {text: "in 1984 they", stats: {numbers_ratio: 0.3333333333333333}, keep: false}
   - {text: "٣ and ½ and ²", stats: {numbers_ratio: 0.0}, keep: true}
   - {text: "", stats: {numbers_ratio: 1.0}, keep: false}
 ---*/
 {%- set counts = feature('character_counts') %}
-SELECT coalesce({{ counts }}.digits / nullif({{ counts }}.chars, 0), 1) AS numbers_ratio,
-    numbers_ratio <= {{ max_number_to_text_ratio | lit }} AS keep_numbers_ratio
+SELECT coalesce({{ counts }}.digits / nullif({{ counts }}.chars, 0), 1) AS numbers_ratio

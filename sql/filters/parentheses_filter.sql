@@ -7,6 +7,8 @@ params:
   max_parentheses_ratio: {type: float, default: 0.1, doc: Largest share.}
 stats:
   parentheses_ratio: {type: DOUBLE, most: 1, doc: Share of the characters that are brackets.}
+bounds:
+  parentheses_ratio: [null, max_parentheses_ratio]
 examples:
   - {text: "(a) word", stats: {parentheses_ratio: 0.25}, keep: false}
   - {text: "{⟨[(", stats: {parentheses_ratio: 1.0}, keep: false}
@@ -14,5 +16,4 @@ examples:
   - {text: "", stats: {parentheses_ratio: 1.0}, keep: false}
 ---*/
 {%- set counts = feature('character_counts') %}
-SELECT coalesce({{ counts }}.brackets / nullif({{ counts }}.chars, 0), 1) AS parentheses_ratio,
-    parentheses_ratio <= {{ max_parentheses_ratio | lit }} AS keep_parentheses_ratio
+SELECT coalesce({{ counts }}.brackets / nullif({{ counts }}.chars, 0), 1) AS parentheses_ratio

@@ -8,6 +8,8 @@ params:
   max_num_sentences_without_endmark_ratio: {type: float, default: 0.85, doc: Largest share.}
 stats:
   punctuation: {type: DOUBLE, most: 1, doc: Share of lines without an end mark; NULL without lines.}
+bounds:
+  punctuation: [null, max_num_sentences_without_endmark_ratio]
 examples:
   - {text: "A title\nA sentence. \n\nIs it?", stats: {punctuation: 0.3333333333333333}, keep: true}
   - {text: "One. Two. Three", stats: {punctuation: 1.0}, keep: false}
@@ -15,5 +17,4 @@ examples:
   - {text: " \n", stats: {punctuation: null}, keep: false}
 ---*/
 {%- set lines = feature('line_marks') %}
-SELECT {{ lines }}.unended / nullif({{ lines }}.inked, 0) AS punctuation,
-    punctuation <= {{ max_num_sentences_without_endmark_ratio | lit }} AS keep_punctuation
+SELECT {{ lines }}.unended / nullif({{ lines }}.inked, 0) AS punctuation

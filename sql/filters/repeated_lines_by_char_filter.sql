@@ -9,11 +9,12 @@ params:
   max_repeated_lines_char_ratio: {type: float, default: 0.8, doc: "Smallest share, despite the name."}
 stats:
   repeated_lines_char: {type: DOUBLE, most: 1, doc: "Characters of distinct lines per character; NULL without any."}
+bounds:
+  repeated_lines_char: [max_repeated_lines_char_ratio, null]
 examples:
   - {text: "a long line\nx\nx", stats: {repeated_lines_char: 0.9230769230769231}, keep: true}
   - {text: "été\n\nété\nx", stats: {repeated_lines_char: 0.5714285714285714}, keep: false}
   - {text: "", stats: {repeated_lines_char: null}, keep: false}
 ---*/
 {%- set pieces = feature('repeated_pieces', paragraphs=false) %}
-SELECT ({{ pieces }}.chars - {{ pieces }}.duplicate_chars) / nullif({{ pieces }}.chars, 0) AS repeated_lines_char,
-    repeated_lines_char >= {{ max_repeated_lines_char_ratio | lit }} AS keep_repeated_lines_char
+SELECT ({{ pieces }}.chars - {{ pieces }}.duplicate_chars) / nullif({{ pieces }}.chars, 0) AS repeated_lines_char

@@ -8,6 +8,8 @@ params:
   max_repeated_paragraphs_ratio: {type: float, default: 0.7, doc: "Smallest share, despite the name."}
 stats:
   repeated_paragraphs: {type: DOUBLE, most: 1, doc: "Distinct paragraphs per paragraph; NULL without any."}
+bounds:
+  repeated_paragraphs: [max_repeated_paragraphs_ratio, null]
 examples:
   - {text: "one\n\ntwo\n\none\n\nthree", stats: {repeated_paragraphs: 0.75}, keep: true}
   - {text: "a\n\n\n\nb\n\n", stats: {repeated_paragraphs: 0.75}, keep: true}
@@ -15,5 +17,4 @@ examples:
   - {text: "", stats: {repeated_paragraphs: 1.0}, keep: true}
 ---*/
 {%- set pieces = feature('repeated_pieces', paragraphs=true) %}
-SELECT ({{ pieces }}.pieces - {{ pieces }}.duplicates) / nullif({{ pieces }}.pieces, 0) AS repeated_paragraphs,
-    repeated_paragraphs >= {{ max_repeated_paragraphs_ratio | lit }} AS keep_repeated_paragraphs
+SELECT ({{ pieces }}.pieces - {{ pieces }}.duplicates) / nullif({{ pieces }}.pieces, 0) AS repeated_paragraphs

@@ -8,6 +8,8 @@ params:
   max_white_space_ratio: {type: float, default: 0.25, doc: Largest share.}
 stats:
   white_space: {type: DOUBLE, most: 1, doc: Share of the characters that are white space.}
+bounds:
+  white_space: [null, max_white_space_ratio]
 examples:
   - {text: "a bc", stats: {white_space: 0.25}, keep: true}
   - {text: "a\t\n\r\b ", stats: {white_space: 0.8333333333333334}, keep: false}
@@ -15,5 +17,4 @@ examples:
   - {text: "", stats: {white_space: 1.0}, keep: false}
 ---*/
 {%- set counts = feature('character_counts') %}
-SELECT coalesce({{ counts }}.blanks / nullif({{ counts }}.chars, 0), 1) AS white_space,
-    white_space <= {{ max_white_space_ratio | lit }} AS keep_white_space
+SELECT coalesce({{ counts }}.blanks / nullif({{ counts }}.chars, 0), 1) AS white_space

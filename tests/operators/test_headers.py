@@ -32,6 +32,7 @@ SELECT length(text) AS size
     [
         ({"bounds": "{size: []}"}, r"bounds of 'size' must be \[lower, upper\], two parameters, not \[\]"),
         ({"bounds": "{size: least}"}, "bounds of 'size' must be"),
+        ({"bounds": "{size: [null, null]}"}, "bounds of 'size' name no parameter"),
         ({"bounds": "[size]"}, "bounds must be a mapping"),
         ({"bounds": "{size: [least, more]}"}, "bounds name 'more', which is neither"),
         ({"default": "1e9"}, "default of parameter 'least' is '1e9', no number; YAML reads 1e9 as text"),
@@ -45,6 +46,8 @@ def test_what_is_wrong_is_named(tmp_path: Path, given: dict[str, str], message: 
     parts = {"default": "1.0", "bounds": "{size: [least, most]}", "functions": "{}"}
     path.write_text(HEADER.format(**parts))
     assert read_operator(path).bounds == {"size": ["least", "most"]}
+    path.write_text(HEADER.format(**parts | {"bounds": "{size: [null, most]}"}))
+    assert read_operator(path).bounds == {"size": [None, "most"]}
     path.write_text(HEADER.format(**parts | given))
     with pytest.raises(OperatorError, match=message):
         read_operator(path)

@@ -23,6 +23,7 @@ OPERATOR = {
     "stats": {
         "html_boilerplate": {"type": "DOUBLE", "doc": "Characters of text per character; NULL for an empty page."}
     },
+    "bounds": {"html_boilerplate": ["min_lang_content_ratio", None]},
     "functions": {
         "html_text_chars": {
             "columns": ["VARCHAR"],
@@ -35,8 +36,7 @@ OPERATOR = {
     "sql": """
         SELECT html_text_chars({{ text }}) AS _chars,
             CASE WHEN length({{ text }}) = 0 THEN NULL WHEN _chars < {{ min_lang_content_num_chars | lit }} THEN 0
-                ELSE _chars / length({{ text }}) END AS html_boilerplate,
-            html_boilerplate >= {{ min_lang_content_ratio | lit }} AS keep_html_boilerplate
+                ELSE _chars / length({{ text }}) END AS html_boilerplate
     """,
     "examples": [
         {

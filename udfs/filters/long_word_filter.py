@@ -23,11 +23,11 @@ OPERATOR = {
         },
     },
     "stats": {"max_word_length": {"type": "BIGINT", "doc": "Characters of the longest word; NULL without words."}},
+    "bounds": {"max_word_length": [None, "max_word_length"]},
     "checks": "check",
     "sql": """
         {% set words = feature('language_words', lang=lang) %}
-        SELECT CASE WHEN {{ words }}.words > 0 THEN {{ words }}.longest END AS max_word_length,
-            max_word_length <= {{ max_word_length | lit }} AS keep_max_word_length
+        SELECT CASE WHEN {{ words }}.words > 0 THEN {{ words }}.longest END AS max_word_length
     """,
     "examples": [
         {"text": "a longer\u00a0word", "params": {"max_word_length": 6}, "stats": {"max_word_length": 6}, "keep": True},

@@ -25,12 +25,12 @@ OPERATOR = {
         },
     },
     "stats": {"repeating_dup_{n}gram": {"type": "DOUBLE", "doc": "Share of the characters in repeated n-grams."}},
+    "bounds": {"repeating_dup_{n}gram": [None, "max_repeating_duplicate_ngram_ratio"]},
     "checks": "check",
     "sql": """
         {% set grams = feature('word_grams', most=[n, 10] | max, find=4, lang=lang) %}
         SELECT CASE WHEN {{ grams }}.top_count[{{ n }}] > 0
-            THEN {{ grams }}.again[{{ n }}] / length({{ text }}) ELSE 1 END AS repeating_dup_{{ n }}gram,
-            repeating_dup_{{ n }}gram <= {{ max_repeating_duplicate_ngram_ratio | lit }} AS keep_repeating_dup_{{ n }}gram
+            THEN {{ grams }}.again[{{ n }}] / length({{ text }}) ELSE 1 END AS repeating_dup_{{ n }}gram
     """,
     "examples": [
         {

@@ -26,13 +26,13 @@ OPERATOR = {
         },
     },
     "stats": {"repeating_top_{n}grams": {"type": "DOUBLE", "doc": "Share of the characters in the n-gram."}},
+    "bounds": {"repeating_top_{n}grams": [None, "max_repeating_ngram_ratio"]},
     "checks": "check",
     "sql": """
         {% set grams = feature('word_grams', most=[n, 10] | max, find=[n, 4] | max, lang=lang) %}
         SELECT CASE WHEN {{ grams }}.top_count[{{ n }}] > 0
             THEN {{ grams }}.top_found[{{ n }}] * ({{ grams }}.top_chars[{{ n }}] + {{ n - 1 }}) / length({{ text }})
-            ELSE 1 END AS repeating_top_{{ n }}grams,
-            repeating_top_{{ n }}grams <= {{ max_repeating_ngram_ratio | lit }} AS keep_repeating_top_{{ n }}grams
+            ELSE 1 END AS repeating_top_{{ n }}grams
     """,
     "examples": [
         {

@@ -26,11 +26,11 @@ OPERATOR = {
     "stats": {
         "symbol_to_word": {"type": "DOUBLE", "most": 1, "doc": "Share of words that are symbols; NULL without words."}
     },
+    "bounds": {"symbol_to_word": [None, "max_symbol_to_word_ratio"]},
     "checks": "check",
     "sql": """
         {% set words = feature('language_words', lang=lang) %}
-        SELECT {{ words }}.symbol_words / nullif({{ words }}.words, 0) AS symbol_to_word,
-            symbol_to_word <= {{ max_symbol_to_word_ratio | lit }} AS keep_symbol_to_word
+        SELECT {{ words }}.symbol_words / nullif({{ words }}.words, 0) AS symbol_to_word
     """,
     "examples": [
         {"text": "# Title\nmore ...", "stats": {"symbol_to_word": 0.5}, "keep": False},

@@ -23,6 +23,7 @@ OPERATOR = {
         },
     },
     "stats": {"urls_ratio": {"type": "DOUBLE", "doc": "Share of the characters that are in addresses."}},
+    "bounds": {"urls_ratio": [None, "max_url_to_text_ratio"]},
     "checks": "check",
     "functions": {
         "url_chars": {
@@ -37,8 +38,7 @@ OPERATOR = {
         SELECT {% if url_regex is none %}
             coalesce(list_sum(list_transform({{ feature('http_urls') }}, lambda u: length(u))), 0)
             {% else %}url_chars({{ text }}, {{ url_regex | lit }}){% endif %} AS _chars,
-            coalesce(_chars / nullif(length({{ text }}), 0), 1) AS urls_ratio,
-            urls_ratio <= {{ max_url_to_text_ratio | lit }} AS keep_urls_ratio
+            coalesce(_chars / nullif(length({{ text }}), 0), 1) AS urls_ratio
     """,
     "examples": [
         {"text": "see https://a.bc/d now", "stats": {"urls_ratio": 0.6363636363636364}, "keep": False},

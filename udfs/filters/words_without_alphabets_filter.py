@@ -29,11 +29,11 @@ OPERATOR = {
             "doc": "Share of words with a letter; NULL without words.",
         }
     },
+    "bounds": {"words_without_alphabets": ["min_words_with_alphabets", None]},
     "checks": "check",
     "sql": """
         {% set words = feature('language_words', lang=lang) %}
-        SELECT {{ words }}.lettered / nullif({{ words }}.words, 0) AS words_without_alphabets,
-            words_without_alphabets >= {{ min_words_with_alphabets | lit }} AS keep_words_without_alphabets
+        SELECT {{ words }}.lettered / nullif({{ words }}.words, 0) AS words_without_alphabets
     """,
     "examples": [
         {"text": "1 apple, 2 pears", "stats": {"words_without_alphabets": 0.5}, "keep": False},

@@ -103,7 +103,7 @@ def fragment(prepared: Plan, suggestions: Sequence[dict[str, Any]], method: str)
     """
     stats = {stat.column: stat for stat in prepared.stats}
     rows = [row for row in suggestions if row["method"] == method]
-    free = [row for row in rows if stats[row["stat"]].low is None]
+    free = [row for row in rows if stats[row["stat"]].low is None and stats[row["stat"]].high is None]
     steps: list[tuple[Step, str]] = []
     for step in prepared.recipe.steps:
         own = [row for row in rows if row["step"] == step.index and row not in free]
@@ -119,7 +119,8 @@ def _bounded(step: Step, rows: Sequence[dict[str, Any]], stats: dict[str, Stat])
     for row in rows:
         params = {name: value for name, value in params.items() if name not in RANGE_PARAMS}
         stat = stats[row["stat"]]
-        params |= {str(stat.low): _number(row["low"]), str(stat.high): _number(row["high"])}
+        ends = {stat.low: row["low"], stat.high: row["high"]}
+        params |= {name: _number(value) for name, value in ends.items() if name is not None}
     return replace(step, params=params), "; ".join(_share(row) for row in rows)
 
 
