@@ -89,6 +89,10 @@ def write_archives(pages: list[str], count: int, folder: Path, files: int) -> in
     return size
 
 
+def lines_in(folder: Path, pattern: str) -> int:
+    return sum(path.read_bytes().count(b"\n") for path in folder.glob(pattern))
+
+
 class Bench:
     """One session: its arguments, the archives, and the results so far."""
 
@@ -126,7 +130,8 @@ class Bench:
             left = con.execute("SELECT count(*) FROM quarantine").fetchone()
         own = {step: seconds for step, seconds in spent if step and seconds}
         share = own.get(1, 0.0) / (sum(own.values()) or 1.0)
-        self.add(f"refinery, {by}", run, {"extractor_share": share, "quarantined": left[0] if left else 0})
+        more = {"extractor_share": share, "quarantined": left[0] if left else 0, "kept": lines_in(folder, "kept.jsonl")}
+        self.add(f"refinery, {by}", run, more)
 
     def datatrove(self, round_: int) -> None:
         """Measure datatrove's pipeline, which extracts with trafilatura, once."""
@@ -136,7 +141,8 @@ class Bench:
         command = [*shlex.split(self.arguments.datatrove), str(PEER), str(self.source), str(folder)]
         command += ["--workers", str(self.arguments.workers), "--timeout", str(self.arguments.timeout)]
         run = checked(measured(command, log, cwd=folder, env=quiet_environment(folder)), log, "datatrove")
-        self.add("datatrove, trafilatura", run, json.loads(log.read_text().strip().split("\n")[-1]))
+        told = json.loads(log.read_text().strip().split("\n")[-1])
+        self.add("datatrove, trafilatura", run, {**told, "kept": lines_in(folder / "kept", "*.jsonl")})
 
     def add(self, name: str, run: Run, more: dict[str, Any]) -> None:
         rate = self.arguments.count / run.seconds
@@ -147,7 +153,9 @@ class Bench:
             if "extractor_share" in more
             else ""
         )
-        say(f"{name}: {rate:,.0f} pages a second ({run.seconds:.1f} s, {run.cpu_seconds:.1f} s of processors{share})")
+        say(
+            f"{name}: {more['kept']:,} kept, {rate:,.0f} pages a second ({run.seconds:.1f} s, {run.cpu_seconds:.1f} s of processors{share})"
+        )
 
     def run(self) -> None:
         self.prepare()
