@@ -14,7 +14,7 @@ DAFT ?=
 RENSA ?=
 BENCH ?=
 
-.PHONY: help setup kernels demo test test-versions lint golden docs bench bench-recipe bench-dedup bench-models bench-limits bench-ablation bench-fusion bench-stats bench-stats-merge quality scale-study soak clean
+.PHONY: help setup kernels demo test test-versions lint golden docs bench bench-recipe bench-dedup bench-models bench-limits bench-ablation bench-fineweb bench-fusion bench-stats bench-stats-merge quality scale-study soak clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -109,6 +109,10 @@ bench-web: $(VENV)/ready  ## Measure pages a second from WARC (ARCHIVE=file.warc
 
 bench-stats-merge: $(VENV)/ready  ## Measure merging statistics files (DATATROVE=path of a python that has it; BENCH="--keys 100000 --distinct 20")
 	$(BIN)/python bench/stats_merge.py $(if $(DATATROVE),--datatrove "$(DATATROVE)") $(BENCH)
+
+bench-fineweb: $(VENV)/ready  ## Measure FineWeb's filters (CORPUS=file.parquet|jsonl, DATATROVE=path of a python that has it and spaCy)
+	$(if $(CORPUS),,$(BIN)/python bench/corpus.py $(MEASURED))
+	$(BIN)/python bench/fineweb.py --corpus $(or $(CORPUS),$(MEASURED)) $(if $(DATATROVE),--datatrove "$(DATATROVE)") $(BENCH)
 
 bench-fusion: $(VENV)/ready  ## Measure what moved filters and adapted batches save (CORPUS=file.jsonl)
 	$(if $(filter %.jsonl,$(CORPUS)),,$(BIN)/python bench/corpus.py $(MEASURED) $(if $(CORPUS),--parquet $(CORPUS)))
