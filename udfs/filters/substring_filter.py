@@ -100,19 +100,26 @@ OPERATOR = {
         {"text": "a", "params": {"banlist": "("}, "error": True},
         {"text": "a", "params": {"banlist": [""]}, "error": True},
         {"text": "a", "params": {}, "error": True},
+        {"text": "a", "params": {"banlist": "a", "position": "prefix"}, "error": True},
+        {"text": "a", "params": {"as": "nemo", "substring": "a", "exact_word": True}, "error": True},
         {"text": "a", "params": {"as": "nemo", "substring": "a", "banlist": "b"}, "error": True},
     ],
 }
+
+
+_DEFAULTS = {"location": "any", "case_sensitive": False, "exact_word": False}  # of parameters that NeMo lacks
 
 
 def check(params: Mapping[str, Any]) -> list[str]:
     """Parameters that are missing or those of the other peer, and expressions that Python does not accept."""
     lists = [name for name in ("banlist", "banlist_from_fname") if params[name]]
     if params["as"] == "nemo":
-        problems = [f"{name} is a parameter of dclm: leave it out, or set `as: dclm`" for name in lists]
+        others = [name for name in _DEFAULTS if params[name] != _DEFAULTS[name]]
+        problems = [f"{name} is a parameter of dclm: leave it out, or set `as: dclm`" for name in lists + others]
         return problems + ([] if params["substring"] else ["substring is missing: give the text that is kept"])
-    if params["substring"] is not None:
-        return ["substring is a parameter of nemo: leave it out, or set `as: nemo`"]
+    if params["substring"] is not None or params["position"] != "any":
+        name = "position" if params["substring"] is None else "substring"
+        return [f"{name} is a parameter of nemo: leave it out, or set `as: nemo`"]
     if not lists:
         return ["banlist is missing: give banned substrings, or a file of them as banlist_from_fname"]
     banned = [params["banlist"]] if isinstance(params["banlist"], str) else params["banlist"] or []

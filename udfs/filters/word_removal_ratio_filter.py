@@ -115,6 +115,7 @@ OPERATOR = {
         },
         {"text": "", "params": {"prev_word_count_key": "0"}, "stats": {"word_removal_ratio": None}, "keep": False},
         {"text": "", "params": {"word_count_field": "1"}, "error": True},
+        {"text": "", "params": {"as": "datamap", "word_count_field": "1", "ignore_whitespace": False}, "error": True},
         {"text": "", "params": {"as": "datamap", "word_count_field": "1", "max_removed_ratio": 0.1}, "error": True},
     ],
 }
@@ -134,6 +135,12 @@ def check(params: Mapping[str, Any]) -> list[str]:
         for name in _OF[other]
         if params[name] is not None
     ]
+    if mine == "datamap":
+        problems += [
+            f"{name}: false has no effect as datamap: leave it out, or set `as: dclm`"
+            for name in ("ignore_punctuation", "ignore_whitespace")
+            if not params[name]
+        ]
     if params[_OF[mine][0]] is None:
         problems.append(f"{_OF[mine][0]} is missing: name the statistic or field with the number of words before")
     return problems
