@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -162,7 +162,8 @@ def compile(recipe: str | Path | Mapping[str, Any], dataset: Any = None, **overr
 
 def script_of(recipe: Recipe, library: Library, dataset: Any = None) -> str:
     """The script of an opened recipe."""
-    recipe = seen_from_here(recipe, library.operators)
+    differences = _outputs_not_followed(recipe)
+    recipe = replace(seen_from_here(recipe, library.operators), removed_path=None, partition_by=())
     prepared = ready(recipe, library, dataset, probes=False)
     title = (
         f"{recipe.project_name}: {shorter(recipe.path or 'a recipe given in Python')} as SQL, by refinery {__version__}"
@@ -173,7 +174,9 @@ def script_of(recipe: Recipe, library: Library, dataset: Any = None) -> str:
     export = ScriptExport(path, recipe.export_format, stats, recipe.add_suffix, _taken(prepared))
     _refuse_columns(prepared)
     parts = [_part(prepared, planned) for planned in prepared.stages]
-    return script(parts, _files(prepared), export, title, _differences(recipe, prepared), recipe.stat_summary)
+    return script(
+        parts, _files(prepared), export, title, [*differences, *_differences(recipe, prepared)], recipe.stat_summary
+    )
 
 
 def _refuse_columns(prepared: Plan) -> None:
@@ -239,6 +242,21 @@ def _files(prepared: Plan) -> list[ScriptInput]:
         folders = partitions_beside(source)
         columns = tuple(column for column in columns if column[0] not in {key for key, *_ in folders})
         found.append(ScriptInput(source.path, source.suffix, reader, columns, folders, tuple(texts_anew(source))))
+    return found
+
+
+def _outputs_not_followed(recipe: Recipe) -> list[str]:
+    """Lines on files that a script does not write. Raises RecipeError for fields that it cannot choose."""
+    if recipe.export_fields and recipe.exports:
+        what, place = "export_fields cannot be followed by a script", recipe.place_of("export_fields")
+        raise RecipeError([Problem(place, what, "Use `refinery run`, or leave it out: --export_fields null.")])
+    found = []
+    if recipe.partition_by:
+        found.append(
+            f"partition_by ({', '.join(name for name, _ in recipe.partition_by)}) is not followed: it writes one file."
+        )
+    if recipe.removed_path is not None:
+        found.append(f"removed_path ({recipe.removed_path}) is not followed: it writes no files of removed samples.")
     return found
 
 

@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import re
 
+# The name that stands for all fields that are not named.
+OTHERS = "*"
+# Fields, and the name of each in the export; None leaves the field out.
+NamedFields = tuple[tuple[str, str | None], ...]
+
 _PART = re.compile(r'"((?:[^"]|"")*)"(?=\.|\Z)|([^.]*)')
 
 

@@ -23,7 +23,7 @@ from refinery.compiler.json_fields import field_of
 from refinery.compiler.layers import Layers
 from refinery.compiler.mistakes import each_of, sentences
 from refinery.compiler.model import ALONE, Chain, CompileContext, OrderTerm, Schema, Stat, TextChange
-from refinery.compiler.stat_groups import GroupReads, define_keys
+from refinery.compiler.stat_groups import GroupReads, as_text, define_keys
 from refinery.compiler.template_faults import blaming, select_of
 from refinery.compiler.templates import ident
 from refinery.compiler.terms import CONDITION, TEXTS, is_verdict, predicate_of, verdicts_of
@@ -38,6 +38,9 @@ from refinery.errors import Problem, RecipeError
 from refinery.operators import Library, Operator
 from refinery.operators.bounds import kept_range
 from refinery.recipe.by_column import ByColumn
+
+# The place of problems of `partition_by`, which planning replaces by that in the recipe.
+PARTITION = "partition_by"
 
 
 def compile_chain(
@@ -81,6 +84,7 @@ class _Compiler(ChainNames):
             except ValueError as error:
                 problems += [Problem(step.where, f"{step.name}: {sentence}") for sentence in sentences(error)]
                 self.lost.add(step.index, self.library.operators[step.name].stats_of(step.params))
+        problems += self._partition() if not problems else []
         if problems:
             raise RecipeError(problems)
         for stat in (*(self.around.stats if self.around.carry_all else ()), *self.around.shown):
@@ -113,6 +117,23 @@ class _Compiler(ChainNames):
 
         problems = define_keys(summary, reader, define)
         self.chain.functions |= {"url_parts"} if {"_key_fqdn", "_key_suffix"} & {*self.chain.keys} else set()
+        return problems
+
+    def _partition(self) -> list[Problem]:
+        """Define the values that name the folders of a partitioned export; they belong to samples as they are exported."""
+        self.chain.keeps_removed, problems = self.around.keeps_removed, []
+        last = self._all_steps()[-1].index if self._all_steps() else 0
+        for number, (name, sql) in enumerate(self.around.partition, 1):
+            try:
+                own = self._own(self.text_key)(sql)
+                value = f"CASE WHEN {self.alive} THEN {as_text(own, self.fields.is_json)} END"
+                column = self.names.free(f"_partition_{number}", "partition", number)
+                parsed = self._parsed(value)
+                self.chain.partition.append(
+                    self.chain.layers.add(column, parsed, last, "the folder of the export", "key")
+                )
+            except ValueError as error:
+                problems += [Problem(PARTITION, f"partition_by: {name}: {sentence}") for sentence in sentences(error)]
         return problems
 
     def _count_chars(self, step: Any, keys: Keys) -> None:

@@ -98,7 +98,8 @@ class CompileContext:
     match keys are the values for the exact comparison of candidates, instead of those that find candidates. measure: filters
     only measure, whatever their bounds. probe: filters remove nothing; each has a column of the rows that it would keep.
     summary: the groups that statistics are summed up by, if these need columns of their own. first: the chain reads the
-    input, not what an earlier stage has left. shown: statistics of earlier stages that traces show beside its own.
+    input, not what an earlier stage has left. shown: statistics of earlier stages that traces show beside its own. partition:
+    names and SQL of the values by which the export is partitioned. keeps_removed: the texts of removed samples are results, too.
     """
 
     before: Any | None = None
@@ -111,6 +112,8 @@ class CompileContext:
     summary: StatSummary | None = None
     first: bool = True
     shown: tuple[Stat, ...] = ()
+    partition: tuple[tuple[str, str], ...] = ()
+    keeps_removed: bool = False
 
 
 ALONE = CompileContext()
@@ -139,6 +142,8 @@ class Chain:
     removed: str | None = None  # column of the batch with the units that the deduplicator before the chain removes
     plain_source: str = ""  # `source` for a batch without `_text`
     keys: list[str] = field(default_factory=list)  # hidden columns that statistics are summed up by
+    partition: list[str] = field(default_factory=list)  # hidden columns with the values that name folders of the export
+    keeps_removed: bool = False  # removed samples are written, too
     chars: dict[int, str] = field(default_factory=dict)  # step -> hidden column with the length of the text it measured
     passes: dict[int, str] = field(default_factory=dict)  # filter step -> column of the rows it would keep (probe)
     files: set[str] = field(default_factory=set)  # names of files, folders and globs that its SQL reads
@@ -187,20 +192,31 @@ class Chain:
         return f"CASE {' '.join(cases)} END" if cases else "CAST(NULL AS INTEGER)"
 
     def pass_columns(self) -> list[str]:
-        """Result columns: row number in the batch, fate, statistics, change flags, changed texts of rows that stay."""
+        """Result columns: row number in the batch, fate, statistics, change flags, changed texts of rows that stay.
+
+        With `keeps_removed` also the changed texts of removed rows, as the step that removed them has read them.
+        """
         columns = ["_i", *self._bad(), f"{self.dropped()} AS _dropped"]
         columns += [ident(stat.column) for stat in self.stats]
         columns += [f"coalesce({change.changed}, FALSE) AS {change.changed}" for change in self.changes]
         columns += self.terms.values()
         columns += [f"strlen({column}) AS {bytes_name(step)}" for step, column in self.versions.items()]
         columns += [ident(key) for key in self.match_keys]
-        columns += [*self.keys, *dict.fromkeys(self.chars.values())]
-        last = list(self.alive.values())[-1] if self.alive else "_bad IS NULL"
+        columns += [*self.keys, *self.partition, *dict.fromkeys(self.chars.values())]
+        last = list(self.alive.values())[-1] if self.alive and not self.keeps_removed else "_bad IS NULL"
         for keys, out in self.outs.items():
             flags = [change.changed for change in self.changes if change.field == keys]
             changed = "" if keys in self.written else f" AND ({' OR '.join(flags)})"
-            columns.append(f"CASE WHEN {last}{changed} THEN {self.texts[keys]} END AS {out}")
+            columns.append(f"CASE WHEN {last}{changed} THEN {self._last_text(keys)} END AS {out}")
         return columns
+
+    def _last_text(self, keys: Keys) -> str:
+        """SQL for the last version of a field; of a row that is removed and written, the one that the step has read."""
+        removing = [change for change in self.changes if change.field == keys and change.step in self.alive]
+        if not (self.keeps_removed and removing):
+            return self.texts[keys]
+        whens = " ".join(f"WHEN NOT {self.alive[change.step]} THEN {change.before}" for change in removing)
+        return f"CASE {whens} ELSE {self.texts[keys]} END"
 
     def facts(self) -> list[str]:
         """Result columns stored for every sample, besides its number: neither its texts nor its match keys."""
@@ -210,6 +226,7 @@ class Chain:
             *self.terms.values(),
             *map(bytes_name, self.versions),
             *self.keys,
+            *self.partition,
             *dict.fromkeys(self.chars.values()),
         ]
 

@@ -76,6 +76,7 @@ class Program:
     carried: tuple[str, ...] = ()
     removed: str | None = None
     keys: tuple[str, ...] = ()
+    partition: tuple[str, ...] = ()  # result columns with the values that name folders of the export
     chars: Mapping[int, str] = field(default_factory=dict)
     folders: tuple[str, ...] = field(default=(), metadata=left_out("places; contents are in beside"))
     files: tuple[str, ...] = field(default=(), metadata=left_out("names; contents are in beside"))
@@ -90,7 +91,7 @@ class Program:
     @property
     def copies(self) -> bool:
         """True if nothing is computed, so the samples pass unchanged."""
-        return not (self.first or self.steps or self.match_keys or self.removed or self.stats_json)
+        return not (self.first or self.steps or self.match_keys or self.removed or self.stats_json or self.partition)
 
     @property
     def limits_rows(self) -> bool:
@@ -99,8 +100,8 @@ class Program:
 
     @property
     def hidden(self) -> list[str]:
-        """Result columns that only the summary of statistics uses: its keys, and the lengths of texts."""
-        return [*self.keys, *dict.fromkeys(self.chars.values())]
+        """Result columns that no table has: keys of the summary of statistics, lengths of texts, folders of the export."""
+        return [*self.keys, *self.partition, *dict.fromkeys(self.chars.values())]
 
     @property
     def label(self) -> str:
@@ -186,6 +187,7 @@ def _of_chain(chain: Chain) -> dict[str, Any]:
         "carried": tuple(sorted(given.name for given in chain.given.values() if given.kind == "carried")),
         "removed": chain.removed,
         "keys": tuple(chain.keys),
+        "partition": tuple(chain.partition),
         "chars": dict(chain.chars),
         "files": tuple(sorted(chain.files)),
     }

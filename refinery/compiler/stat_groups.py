@@ -85,11 +85,18 @@ def _of_address(summary: StatSummary, reader: GroupReads, fields: dict[str, str]
 def _of_expressions(summary: StatSummary, reader: GroupReads) -> Iterator[Column]:
     owns = list(each_of([partial(reader.own, sql) for _, sql in summary.group_by]))
     for (name, _), own in zip(summary.group_by, owns, strict=True):
-        # A text among values of other types is no quoted one.
-        text = f"json_extract_string({own}, '$')" if reader.is_json(own) else f"CAST({own} AS VARCHAR)"
-        # A sample whose key cannot be computed is kept. TRY does not accept subqueries.
-        text = text if parse(own).find(exp.Select) else f"TRY({text})"
-        yield key_name(name, summary), f"coalesce({text}, '')", "what statistics are summed up by"
+        yield (
+            key_name(name, summary),
+            f"coalesce({as_text(own, reader.is_json)}, '')",
+            "what statistics are summed up by",
+        )
+
+
+def as_text(own: str, is_json: Callable[[str], bool]) -> str:
+    """SQL for the value of an expression as text; NULL if it cannot be computed, as a sample is kept then."""
+    # A text among values of other types is no quoted one.
+    text = f"json_extract_string({own}, '$')" if is_json(own) else f"CAST({own} AS VARCHAR)"
+    return text if parse(own).find(exp.Select) else f"TRY({text})"  # TRY does not accept subqueries
 
 
 def _of_tokens(fields: dict[str, str]) -> Iterator[Column]:

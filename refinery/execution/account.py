@@ -39,6 +39,7 @@ def accounted(
     counts = maker.check(db, done)
     if recipe.exports and not exported.withheld:
         database.check_written(counts, sum(item.rows for item in outputs))
+    removed = exported.removed.write(db, done, counts.removed) if exported.removed is not None else []
     summed = _statistics(job, db, maker, exported)
     if job.extension is not None:
         job.extension.fill(db, prepared)
@@ -49,6 +50,7 @@ def accounted(
     beside = exported.delivery.put(exported.beside, keep=False)
     outputs = exported.delivery.put(outputs, exported.keep)
     description = _described(job, done, store, outputs, beside, counts)
+    description["removed"] = manifest.described(exported.removed.written if exported.removed is not None else ())
     _write_manifest(job, db, done, description)
     idle = [] if recipe.measure_only else idle_steps(db)
     empty = empty_texts(db, prepared.stages) if recipe.exports and not exported.withheld else []
@@ -58,7 +60,7 @@ def accounted(
         log_quarantine(db)
     loud = alarms(db, counts, prepared.sources, recipe.max_quarantined is not None)
     db.publish()
-    notes = [*passed, *idle, *nulls, *summed, *empty]
+    notes = [*passed, *idle, *nulls, *summed, *empty, *removed]
     return _outcome(job, done, outputs, counts, description, notes, files, loud), description
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Protocol
 
+from refinery.common.field_profile import InputProfile
 from refinery.io.field_scan import profile_of_all
 from refinery.io.model import Shard, Written
 from refinery.io.writers.export import export
+from refinery.io.writers.field_choice import FieldChoice
 from refinery.io.writers.shared_file import SharedFile, share
 from refinery.recipe import Recipe
 from refinery.results.stage_result import StageResult
@@ -83,8 +84,12 @@ class FileExport:
             return self.output.finish()
         recipe, parts = self._recipe, last.files("part")
         options = recipe.export_format, recipe.export_shard_size, self._lines, recipe.export_in_parallel
-        profile = partial(profile_of_all, self._shards)
-        return export(parts, self._target, *options, profile=profile, note=self._notes.append)
+        return export(parts, self._target, *options, profile=self._profile, note=self._notes.append)
+
+    def _profile(self) -> InputProfile:
+        """Profile of the exported fields of the input."""
+        profile, fields = profile_of_all(self._shards), self._recipe.export_fields
+        return FieldChoice(fields).of_profile(profile) if fields else profile
 
     def stats(self) -> Written | None:
         """None: the tables have the statistics."""

@@ -11,14 +11,33 @@ from typing import Any
 
 from refinery.compiler.model import Stat
 from refinery.execution.export_sink import ExportSink
+from refinery.execution.removed_files import RemovedFiles
 from refinery.io.model import Written
 from refinery.recipe import Recipe
 from refinery.recipe.model import StatSummary
 from refinery.results import targets
+from refinery.results.database import Database, check_removed
 from refinery.results.delivery import Delivery
 from refinery.results.owned_files import OwnedFiles
+from refinery.results.stage_result import StageResult
 from refinery.storage.holdings import OwnedObjects
 from refinery.storage.urls import is_stdout, is_url
+
+
+@dataclass(frozen=True)
+class RemovedExport:
+    """The files of removed samples. delivery: puts them at their URL. written: the files, once they exist."""
+
+    files: RemovedFiles
+    delivery: Delivery
+    written: list[Written] = field(default_factory=list)
+
+    def write(self, db: Database, done: Sequence[StageResult], removed: int) -> list[str]:
+        """Write and deliver the files; return notes. removed: number of samples. Raises ConservationError, OutputError."""
+        self.written.extend(self.files.write(db, done))
+        check_removed(removed, sum(item.rows for item in self.written))
+        self.written[:] = self.delivery.put(self.written, keep=False)
+        return self.files.notes()
 
 
 @dataclass(frozen=True)
@@ -28,7 +47,8 @@ class RunExport:
     written: its files, once they are written. delivery: puts them at their URL. keep: keep them on this machine, too.
     holdings: the list of objects that runs have put at URLs. beside: the file of the samples' statistics, once it
     exists. statistics: paths or URLs of statistics files, once they exist. withheld: no row could be read, so neither
-    export nor statistics are written, and those of an earlier run stay.
+    export nor statistics are written, and those of an earlier run stay. removed: the files of removed samples, if the recipe has them
+    written.
     """
 
     written: Future[list[Written]]
@@ -39,6 +59,7 @@ class RunExport:
     withheld: bool = False
     beside: list[Written] = field(default_factory=list)
     statistics: list[str] = field(default_factory=list)
+    removed: RemovedExport | None = None
 
     @contextmanager
     def vouched_for(self) -> Iterator[None]:
@@ -46,6 +67,8 @@ class RunExport:
         try:
             yield
         except BaseException:
+            if self.removed is not None:
+                self.removed.delivery.take_back(self.removed.written)
             if not self.written.cancel() and self.written.exception() is None:
                 output, copied = self.sink.output, self.sink.stats()
                 files = [] if output is not None else self.written.result()
@@ -60,6 +83,11 @@ def supersede(
 ) -> None:
     """Remove files of earlier exports to the same place after the new export: readers would read both together."""
     _supersede_statistics(recipe.stat_summary, belongings, exported)
+    if exported.removed is not None:
+        exported.removed.delivery.end()
+        settings, written = exported.removed.files.settings, [item.path for item in exported.removed.written]
+        if settings.is_local:
+            belongings.supersede(settings.path, targets.of_removed(settings), written)
     if not recipe.exports:
         return
     exported.delivery.end()

@@ -14,6 +14,7 @@ from refinery.dedup.barrier import Barrier
 from refinery.dedup.model import DedupInput, DedupResult
 from refinery.errors import OperatorError
 from refinery.execution.export_sink import ExportSink, FileExport, NoExport
+from refinery.execution.folder_export import FolderExport
 from refinery.execution.stage_tasks import folder_of
 from refinery.io.model import Shard
 from refinery.monitoring.log import event
@@ -119,6 +120,8 @@ class LocalBackend:
         prepared = self._prepared
         if not prepared.recipe.exports:
             return NoExport()
+        if prepared.recipe.export.is_folder:
+            return FolderExport(prepared)
         return FileExport(prepared.recipe, prepared.lines, self._store.scratch(), prepared.shards, prepared.notes)
 
     def close(self) -> None:

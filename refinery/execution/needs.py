@@ -85,6 +85,8 @@ def _looks(plan: Plan, probes: bool) -> Iterator[tuple[str, Callable[[], None]]]
     yield "export_path", partial(keep_inputs, recipe, plan.sources)
     if probes or not is_url(recipe.export_path):
         yield "export_path", partial(require_place, recipe.export)
+    if recipe.removed is not None and (probes or not is_url(recipe.removed.path)):
+        yield "removed_path", partial(require_place, recipe.removed)
     yield "work_dir", partial(require_folders, recipe)
 
 

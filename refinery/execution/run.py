@@ -24,10 +24,11 @@ from refinery.execution.account import accounted
 from refinery.execution.backend import backend_of
 from refinery.execution.capacity import capacity_of
 from refinery.execution.export_sink import ExportSink
-from refinery.execution.exported import RunExport, supersede
+from refinery.execution.exported import RemovedExport, RunExport, supersede
 from refinery.execution.job import Extension, Noted, Outcome, Progress, RunJob
 from refinery.execution.needs import ready
 from refinery.execution.python_input import spooled
+from refinery.execution.removed_files import RemovedFiles
 from refinery.execution.resume_hint import ResumeHint
 from refinery.execution.stage_runner import StageRunner
 from refinery.execution.stage_tasks import folder_of
@@ -43,6 +44,7 @@ from refinery.operators import Library
 from refinery.operators.processes import using_processes
 from refinery.planning.plan import Plan
 from refinery.recipe import Recipe
+from refinery.recipe.export import ExportSettings
 from refinery.results import tables, targets
 from refinery.results.alarms import none_readable
 from refinery.results.database import Database
@@ -56,6 +58,7 @@ from refinery.results.part_files import keep_only
 from refinery.results.stage_result import StageResult
 from refinery.results.whole_tables import TableMaker, WholeTables
 from refinery.stats import step as merging
+from refinery.storage.holdings import OwnedObjects
 from refinery.storage.run_folder import RunDir
 from refinery.storage.store import Store
 from refinery.storage.workplace import Workplace
@@ -107,6 +110,11 @@ def begin_anew(recipe: Recipe) -> None:
         forget(place.parts())
 
 
+def _locks(prepared: Plan) -> dict[str, bool]:
+    recipe = prepared.recipe
+    return targets.locks(recipe.export, recipe.stat_summary, prepared.stats, recipe.removed)
+
+
 def _read(prepared: Plan) -> tuple[str, ...]:
     """Files and folders that a run only reads."""
     return (*(source.path for source in prepared.sources if source.path and source.table is None), *prepared.beside)
@@ -143,7 +151,7 @@ def execute_prepared(
         ResumeHint() as hint,
         explained(place.name, only_read),
         nullcontext() if held else run_dir.held(),
-        locked(targets.locks(prepared.recipe.export, prepared.recipe.stat_summary, prepared.stats)),
+        locked(_locks(prepared)),
         logged(run_dir.log),
         _watched(prepared, run_dir, progress, partial(explanation, place.name, only_read)) as watch,
     ):
@@ -239,7 +247,9 @@ def _publish(
         exporting = beside.submit(_export, stages.sink, done[-1], withheld)  # while the tables are built
         keep = recipe.use_cache and stages.sink.output is not None
         holdings = job.place.holdings(job.overwrite)
-        exported = RunExport(exporting, Delivery(recipe.export_path, holdings), keep, stages.sink, holdings, withheld)
+        delivery = Delivery(recipe.export_path, holdings, _folder(job, recipe.export))
+        removed = None if withheld else _removed(job, holdings)
+        exported = RunExport(exporting, delivery, keep, stages.sink, holdings, withheld, removed=removed)
         maker = WholeTables() if earlier else maker_of(job, stages.backend, done, stages.store, withheld)
         with exported.vouched_for(), maker.vouched_for():
             (earlier or maker).fill(db, done, _statements(prepared, done, maker))
@@ -249,6 +259,20 @@ def _publish(
         if index_run.uses_index(recipe):
             index_run.end(recipe)
     return outcome, description, exported
+
+
+def _folder(job: RunJob, export: ExportSettings) -> str:
+    """The folder on this machine of samples in folders of partitions; "" for files."""
+    return job.place.file_of_export(export.path) if export.is_folder else ""
+
+
+def _removed(job: RunJob, holdings: OwnedObjects) -> RemovedExport | None:
+    """The files of removed samples, if the recipe has them written."""
+    settings = job.prepared.recipe.removed
+    if settings is None:
+        return None
+    files = RemovedFiles(job.prepared, settings, job.place.file_of_export(settings.path))
+    return RemovedExport(files, Delivery(settings.path, holdings, _folder(job, settings)))
 
 
 def _statements(prepared: Plan, done: list[StageResult], maker: TableMaker) -> list[tables.TableStatement]:

@@ -49,6 +49,8 @@ class StageTasks:
             self.output if last else None,
             self.store,
             batch_rows=max(sizes.rows, self.batch_rows),
+            fields=recipe.export_fields if last else (),
+            removed=recipe.removed_path is not None,
         )
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from refinery.io.model import Partitions
 
 # Hive's and Spark's name for a missing value.
-_MISSING = "__HIVE_DEFAULT_PARTITION__"
+MISSING = "__HIVE_DEFAULT_PARTITION__"
 _PAIR = re.compile(r"([^=]+)=(.*)", re.DOTALL)
 _INTEGER = re.compile(r"-?(0|[1-9][0-9]{0,17})")
 
@@ -21,7 +21,7 @@ def pair_of(folder: str) -> tuple[str, str | None] | None:
     match = _PAIR.fullmatch(folder)
     if match is None:
         return None
-    return unquote(match[1]), None if match[2] == _MISSING else unquote(match[2])
+    return unquote(match[1]), None if match[2] == MISSING else unquote(match[2])
 
 
 def partitions_of(folders: Iterable[str]) -> dict[str, str | None]:

@@ -61,6 +61,7 @@ class _Binding:
         stage = planned.stage
         self._program, self._library = planned.program, planned.inputs.library
         self._summary = planned.inputs.settings.summary
+        self._partition = planned.inputs.settings.partition_place
         self._part = partial(compile_part, planned)
         self._steps = [step for step in (stage.before, *stage.steps, stage.after) if step is not None]
         self._shards = shards
@@ -82,6 +83,8 @@ class _Binding:
             wrong = _words(error, program)
         problems = self._problems(wrong)
         problems += self._problems_of_keys() if program.keys else []
+        if program.partition and not problems:
+            problems.append(Problem(self._partition, f"partition_by: {wrong}"))
         raise RecipeError(problems) if problems else OperatorError(wrong)
 
     def _problems_of_keys(self) -> list[Problem]:

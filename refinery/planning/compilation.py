@@ -10,7 +10,7 @@ from collections.abc import Set as AnySet
 from dataclasses import replace
 from typing import Any
 
-from refinery.compiler.chain import compile_chain
+from refinery.compiler.chain import PARTITION, compile_chain
 from refinery.compiler.model import Chain, CompileContext, Schema, Stat
 from refinery.compiler.program import Program, build
 from refinery.compiler.stages import Stage
@@ -31,6 +31,7 @@ def compile_stages(stages: Sequence[Stage], inputs: CompileInputs) -> Phase[tupl
         try:
             planned = compile_stage(stage, inputs, stage is stages[-1])
         except RecipeError as error:
+            error = _placed(error, inputs.settings.partition_place)
             problems += sure(error.problems, inputs.schema)
             part = compile_rest(stage, inputs, {problem.where for problem in error.problems})
             problems += part.problems
@@ -47,12 +48,18 @@ def compile_stage(stage: Stage, inputs: CompileInputs, is_last: bool = False) ->
     """Compile one stage. Raises RecipeError."""
     settings, library, schema = inputs.settings, inputs.library, inputs.schema
     around, stats = context_of(stage, inputs), settings.exports_stats and is_last
+    around = replace(around, partition=settings.partition if is_last else (), keeps_removed=settings.keeps_removed)
     steps = [step for step in (stage.before, *stage.running, stage.after) if step is not None]
     key = stage_key(steps, library, stage, around, schema, settings.text_key, settings.shares, stats)
     stored = stored_stage(key, stage.running) if key else None
     program, chain = stored or build(stage.running, library, schema, settings.text_key, settings.shares, stats, around)
     program = replace(program, folders=settings.folders, seconds=settings.seconds)
     return CompiledStage(stage, inputs, program, chain, key, stored is not None)
+
+
+def _placed(error: RecipeError, partition: str) -> RecipeError:
+    """The error with the place of `partition_by` in the recipe."""
+    return RecipeError([replace(one, where=partition) if one.where == PARTITION else one for one in error.problems])
 
 
 def compile_rest(stage: Stage, inputs: CompileInputs, wrong: AnySet[str]) -> Phase[CompiledStage | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from refinery.common.fields import field_name, keys_of
+from refinery.common.fields import OTHERS, field_name, keys_of
 from refinery.compiler.templates import arguments
 from refinery.errors import Problem, suggestion
 from refinery.io.first_samples import FileFields, InputFields, closer_look, first_look
@@ -54,7 +54,12 @@ def named_fields(recipe: Recipe, steps: Sequence[Step], library: Library) -> lis
         fields += [
             NamedField(key, recipe.place_of("trace_keys"), "trace_keys", is_either=True) for key in recipe.trace_keys
         ]
-    return [named for named in fields if named.field not in _OWN]
+    place = recipe.place_of("export_fields")
+    exported = [(field, keys_of(field)[0]) for field, _ in recipe.export_fields if field != OTHERS]
+    fields += [
+        NamedField(field, place, "export_fields") for field, outer in exported if field_name((outer,)) not in written
+    ]
+    return [named for named in fields if named.field not in _OWN and keys_of(named.field)[0] not in _OWN]
 
 
 def _asked(step: Step, body: str) -> Iterator[NamedField]:

@@ -34,7 +34,8 @@ class CompileSettings:
     """Settings of a recipe that all its stages are compiled with.
 
     shares: operators share features. measures: filters only measure. exports_stats: samples are exported with their statistics.
-    folders: those whose files the SQL may read. seconds: time limit of a statement.
+    folders: those whose files the SQL may read. seconds: time limit of a statement. partition: names and SQL of `partition_by`, at
+    its place in the recipe. keeps_removed: removed samples are written, too.
     """
 
     text_key: Keys
@@ -44,6 +45,9 @@ class CompileSettings:
     summary: StatSummary
     folders: tuple[str, ...]
     seconds: float
+    partition: tuple[tuple[str, str], ...] = ()
+    partition_place: str = ""
+    keeps_removed: bool = False
 
     @staticmethod
     def of(recipe: Recipe, library: Library) -> CompileSettings:
@@ -56,6 +60,9 @@ class CompileSettings:
             recipe.stat_summary,
             folders_of(recipe, library),
             seconds_of(recipe.row_timeout),
+            recipe.partition_by if recipe.exports else (),
+            recipe.place_of("partition_by"),
+            recipe.removed_path is not None,
         )
 
 

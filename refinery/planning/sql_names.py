@@ -35,7 +35,8 @@ _RESERVED = {
 
 def names_in_sql(recipe: Recipe, library: Library) -> frozenset[str]:
     """Names, in lower case, of all fields of samples that the SQL of a recipe may read, but for its texts."""
-    names = {name for _, sql in recipe.stat_summary.group_by for name in names_in(sql)}
+    by = (*recipe.stat_summary.group_by, *recipe.partition_by)
+    names = {name for _, sql in by for name in names_in(sql)}
     stats: set[str] = set()
     for step in recipe.steps:
         operator = library.operators[step.name]

@@ -20,6 +20,7 @@ def located(recipe: Recipe) -> Recipe:
         export_path=recipe.export_path if is_stdout(recipe.export_path) else absolute(recipe.export_path),
         work_dir=absolute(recipe.work_dir),
         temp_dir=absolute(recipe.temp_dir) if recipe.temp_dir else None,
+        removed_path=absolute(recipe.removed_path) if recipe.removed_path else None,
         assets=tuple(dict.fromkeys(map(absolute, recipe.assets))),
         operators=tuple(dict.fromkeys(map(absolute, recipe.operators))),
         stat_summary=replace(summary, export=absolute(summary.export)) if summary.export else summary,
@@ -40,6 +41,7 @@ def seen_from_here(recipe: Recipe, operators: Mapping[str, Any]) -> Recipe:
         steps=tuple(steps),
         inputs=tuple(replace(source, path=shorter(source.path)) for source in recipe.inputs),
         export_path=shorter(recipe.export_path),
+        removed_path=shorter(recipe.removed_path) if recipe.removed_path else None,
         stat_summary=replace(summary, export=shorter(summary.export)) if summary.export else summary,
     )
 

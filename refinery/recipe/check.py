@@ -21,21 +21,25 @@ from refinery.recipe.key import RecipeKey
 from refinery.recipe.keys import ALIASES, KEYS, NOT_YET
 from refinery.recipe.lost import MissingStatistics
 from refinery.recipe.model import LibraryLike, Note, Recipe
+from refinery.recipe.outputs import check_removed, read_export_fields, read_partition
 from refinery.recipe.override import step_names
 from refinery.recipe.steps import Notes, check_names, read_steps
 from refinery.recipe.summary import read_summary
-from refinery.recipe.tree import Entry, Mapping, Problems, Scalar, SourcePlace, order, plain_value
+from refinery.recipe.tree import Entry, Mapping, Problems, Scalar, Sequence, SourcePlace, order, plain_value
 from refinery.recipe.values import CREDENTIALS, take
 from refinery.storage.urls import is_stdout, is_url
 
 # The run folder of an export that has none.
 STDOUT_FOLDER = "./outputs/stdout"
 
+# The step that `drop_empty` appends.
+EMPTY_TEXTS = "empty_text_filter"
+
 # The library, or a function that makes one with the operators of the folders that the recipe names.
 LibrarySource = LibraryLike | Callable[[tuple[str, ...]], LibraryLike]
 
 # Types of keys whose values have a structure, which other functions read.
-_STRUCTURED = {"paths", "mapping", "list"}
+_STRUCTURED = {"paths", "mapping", "list", "fields", "expressions"}
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,7 @@ class _Checker:
         self._report_unknown(library)
         inputs, most = self._inputs(library)
         self.assets = self._assets(values)
+        self._drop_empty(values)
         steps = self._steps(library)
         self.assets.report(self.root.place.source, self.problems)
         self._trace_list(values.get("op_list_to_trace") or (), library)
@@ -88,6 +93,8 @@ class _Checker:
             export_aws_credentials=credentials,
             stat_summary=summary,
             fields=read_fields(self.root.entries.get("fields"), self.problems),
+            export_fields=read_export_fields(self.root.entries.get("export_fields"), self.problems),
+            partition_by=read_partition(self.root.entries.get("partition_by"), self.problems),
             assets_of_steps=tuple(self.assets.all),
             found_assets=tuple(self.assets.found.items()),
             places={name: str(entry.node.place) for name, entry in self.root.entries.items()},
@@ -187,6 +194,16 @@ class _Checker:
             return ()
         return read_steps(entry, library, self.problems, self.notes, self.lost, self.assets)
 
+    def _drop_empty(self, values: dict[str, Any]) -> None:
+        """Append the step that `drop_empty` stands for."""
+        entry, process = self.root.entries.get("drop_empty"), self.root.entries.get("process")
+        if values["drop_empty"] and entry is not None and process is not None and isinstance(process.node, Sequence):
+            step = Scalar(EMPTY_TEXTS, EMPTY_TEXTS, entry.place)
+            self.root.entries["process"] = Entry(
+                process.place, Sequence([*process.node.items, step], process.node.place)
+            )
+        values["drop_empty"] = False  # the recipe has the step instead
+
     def _assets(self, values: dict[str, Any]) -> Assets:
         """Places of the assets of steps: the folders of the recipe, and the files that an earlier run has found."""
         folders = values["assets"] = tuple(values.get("assets") or ())
@@ -230,37 +247,61 @@ class _Checker:
         values["work_dir"] = folder = local(folder)
         self._paths(values)
         values["export_path"] = path = path.replace("{work_dir}", folder)
-        suffix_format, cluster = format_of(path), on_cluster(values["executor_type"])
+        suffix_format, folder_of_parts = format_of(path), on_cluster(values["executor_type"]) or self._is_partitioned()
         if not path or "\0" in path:
             self.problems.add(place, "export_path is empty" if not path else "export_path is not a path")
         elif is_stdout(path):
             self._stream(place, values)
         elif is_url(path) and "::" in path:
             self.problems.add(place, f"{path} is a chain of URLs, which is not followed", "Name the URL itself.")
-        elif is_url(path) and not cluster and "/" not in path.partition("://")[2].strip("/"):
+        elif is_url(path) and not folder_of_parts and "/" not in path.partition("://")[2].strip("/"):
             self.problems.add(place, f"{path} names no object", "Write s3://bucket/name.jsonl.")
-        elif is_url(path) and not cluster and path.endswith("/"):
+        elif is_url(path) and not folder_of_parts and path.endswith("/"):
             self.problems.add(place, f"{path} names a folder", f"Write {path}kept.jsonl.")
         elif values["export_type"] is None and suffix_format and suffix_format not in FORMATS:
             what = f"export_path ends in {suffix_format!r}, which is no format; formats are {', '.join(FORMATS)}"
             self.problems.add(place, what, "Change the suffix, or add export_type: jsonl")
         elif values["export_type"] is None and suffix_format is None:
             self.notes.append((place, "export_path has no suffix: written as jsonl unless export_type is given"))
+        self._removed(values)
+
+    def _is_partitioned(self) -> bool:
+        """Return whether the recipe has the export written as a folder of partitions."""
+        entry = self.root.entries.get("partition_by")
+        return entry is not None and _is_set(entry)
+
+    def _removed(self, values: dict[str, Any]) -> None:
+        """Check the place of the removed samples."""
+        check_removed(values, self.root.entries, self.problems)
+        if values["removed_path"] is None:
+            return
+        values["removed_path"] = path = local(str(values["removed_path"])).replace("{work_dir}", values["work_dir"])
+        place = self.root.entries["removed_path"].node.place
+        suffix = format_of(path)
+        if not path or "\0" in path or is_stdout(path):
+            self.problems.add(place, "removed_path is empty" if not path else "removed_path is not a path")
+        elif os.path.abspath(path) == os.path.abspath(values["export_path"]):
+            self.problems.add(place, "removed_path and export_path are one place", "Name two.")
+        elif suffix and suffix not in FORMATS and values["removed_partition_by"] in ((), None):
+            what = f"removed_path ends in {suffix!r}, which is no format; formats are {', '.join(FORMATS)}"
+            self.problems.add(place, what, "Change the suffix, or name a folder without one.")
 
     def _stream(self, place: SourcePlace, values: dict[str, Any]) -> None:
         """Check that the export can go to standard output."""
         if on_cluster(values["executor_type"]):
             self.problems.add(place, "a cluster exports a folder of parts, not to standard output", "Name a folder.")
+        elif self._is_partitioned():
+            self.problems.add(place, "standard output has no folders", "Leave out partition_by, or name a folder.")
         elif values["export_shard_size"]:
             self.problems.add(place, "standard output cannot be cut into files", "Leave out export_shard_size.")
 
     def _paths(self, values: dict[str, Any]) -> None:
         """Check that keys for paths hold valid paths."""
-        for name in ("export_path", "work_dir", "temp_dir", "ray_address"):
+        for name in ("export_path", "work_dir", "temp_dir", "removed_path", "ray_address"):
             entry = self.root.entries.get(name)
             if entry is None or values[name] is None:
                 continue
-            if "\0" in values[name] and name != "export_path":
+            if "\0" in values[name] and name not in ("export_path", "removed_path"):
                 self.problems.add(entry.node.place, f"{name} is not a path")
             if has_credentials(values[name]):
                 self.problems.add(entry.node.place, f"{name} holds credentials", CREDENTIALS)

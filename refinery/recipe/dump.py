@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from refinery.common.fields import OTHERS
 from refinery.recipe.keys import KEYS, RANGE_PARAMS, TEXT_KEY
 from refinery.recipe.model import InputConfig, Recipe, StatSummary, Step
 from refinery.recipe.step_items import NAME
@@ -52,6 +53,12 @@ def dump(recipe: Recipe) -> str:
             content |= {name: dict(recipe.fields)} if recipe.fields else {}
         elif name == "found_assets":
             content |= {name: dict(recipe.found_assets)} if recipe.found_assets else {}
+        elif name == "export_fields":
+            content |= (
+                {name: {f: True if f == OTHERS else n for f, n in recipe.export_fields}} if recipe.export_fields else {}
+            )
+        elif name == "partition_by":
+            content |= {name: dict(recipe.partition_by)} if recipe.partition_by else {}
         elif value != key.default and name not in ("export_aws_credentials", "dataset", "vars"):
             content[name] = _plain(value)
     content["process"] = [{step.name: _params(step) or None, **_name(step)} for step in recipe.steps]

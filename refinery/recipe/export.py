@@ -20,6 +20,13 @@ class ExportSettings:
     kind: str
     shard_size: int
     in_parts: bool
+    by: tuple[str, ...] = ()
+    is_file: bool = True
+
+    @property
+    def is_folder(self) -> bool:
+        """True if `path` is a folder with files of values' names, written at the end of the run."""
+        return bool(self.by) or not self.is_file
 
     @property
     def is_written(self) -> bool:

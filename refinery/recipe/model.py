@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from refinery.common.fields import NamedFields
 from refinery.common.key_fields import left_out
 from refinery.common.step_label import step_label
 from refinery.io.chat_texts import TEMPLATE
 from refinery.io.read_options import Options
 from refinery.io.readers.registry import READABLE
-from refinery.io.writers.registry import DEFAULT, EXPORT_TYPES, format_of
+from refinery.io.writers.registry import DEFAULT, EXPORT_TYPES, format_of, suffix_of
 from refinery.recipe.assets import Asset
 from refinery.recipe.executors import DEFAULT_EXECUTOR, EXECUTORS, on_cluster
 from refinery.recipe.export import ExportSettings
@@ -262,6 +263,59 @@ class Recipe:
     )
     export_shard_size: int = key("size", 0, "Size of each exported file; 0 for one file.", min=0)
     export_in_parallel: bool = key("bool", False, "Write several files of the export at once.")
+    export_fields: NamedFields = read_from(
+        RecipeKey(
+            "",
+            "fields",
+            (),
+            "Fields of the exported samples: a list chooses (`[id, text]`) or leaves out (`[-meta]`), a mapping renames, see "
+            "[below](#exported-fields). By default all.",
+            nullable=True,
+            own=True,
+        ),
+        default=(),
+    )
+    partition_by: tuple[tuple[str, str], ...] = read_from(
+        RecipeKey(
+            "",
+            "expressions",
+            (),
+            "Columns or SQL expressions over a sample as it is exported; the export is then a folder with a folder `name=value` "
+            "for each of their values, see [below](#partitions).",
+            nullable=True,
+            own=True,
+        ),
+        default=(),
+    )
+    max_partitions: int = key(
+        "int",
+        1000,
+        "Maximum number of folders that `partition_by` and `removed_partition_by` may make.",
+        min=1,
+        own=True,
+    )
+    drop_empty: bool = key(
+        "bool",
+        False,
+        "Remove samples whose text is empty at the end, as a last step `empty_text_filter`.",
+        own=True,
+    )
+    removed_path: str | None = key(
+        "str",
+        None,
+        "Folder, file or [URL](#urls) for the removed samples, each with the step and the reason, see "
+        "[below](#removed-samples).",
+        nullable=True,
+        own=True,
+    )
+    removed_partition_by: tuple[str, ...] | None = key(
+        "strings",
+        None,
+        "`step`, other columns of the ledger, or fields of the samples, for the folders in `removed_path`; by default `step`, "
+        "or nothing if `removed_path` names a file.",
+        nullable=True,
+        own=True,
+    )
     export_aws_credentials: Mapping[str, Any] | None = read_from(
         RecipeKey("", "mapping", None, "Has no effect; never written anywhere.", nullable=True),
         default=None,
@@ -481,8 +535,19 @@ class Recipe:
     @property
     def export(self) -> ExportSettings:
         """Place and form of the export."""
-        in_parts = on_cluster(self.executor_type)
-        return ExportSettings(self.export_path, self.export_format, self.export_shard_size, in_parts)
+        by = tuple(name for name, _ in self.partition_by)
+        in_parts = on_cluster(self.executor_type) and not by
+        return ExportSettings(self.export_path, self.export_format, self.export_shard_size, in_parts, by)
+
+    @property
+    def removed(self) -> ExportSettings | None:
+        """Place and form of the files of removed samples; None without them."""
+        if self.removed_path is None:
+            return None
+        named, by = suffix_of(self.removed_path), self.removed_partition_by
+        kind = named or (self.export_format if self.exports else DEFAULT)
+        by = by if by is not None else () if named else ("step",)
+        return ExportSettings(self.removed_path, kind, 0, False, by, is_file=bool(named) and not by)
 
     @property
     def exports(self) -> bool:

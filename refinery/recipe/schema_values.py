@@ -92,5 +92,10 @@ def _scalar(kind: str, spec: Spec) -> list[Schema]:
         "count_or_share": [*integers, {"type": "string", "pattern": _SHARE}],
         "mapping": [{"type": "object"}],
         "expressions": [ref("text"), ref("texts"), {"type": "object", "additionalProperties": ref("text")}],
+        "fields": [
+            ref("text"),
+            ref("texts"),
+            {"type": "object", "additionalProperties": {"anyOf": [ref("text"), {"type": "null"}]}},
+        ],
     }
     return of_kind.get(kind, [ref("text")])

@@ -364,6 +364,12 @@ def check_written(counts: Counts, written: int) -> None:
         raise ConservationError(f"rows do not add up: {counts.kept} were kept, but {written} written")
 
 
+def check_removed(removed: int, written: int) -> None:
+    """Check that as many removed rows were written as the ledger has. Raises ConservationError."""
+    if removed != written:
+        raise ConservationError(f"rows do not add up: {removed} were removed, but {written} of them written")
+
+
 def _broken_steps(db: Database, counts: Counts, expected: int, order: Sequence[int]) -> list[str]:
     """Problems of steps whose input is not the output of the step before, or whose sum is wrong.
 

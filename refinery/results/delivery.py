@@ -30,8 +30,9 @@ State = tuple[int, int | str]
 class Delivery:
     """Delivers the files of an export; files of a local export path are in place already."""
 
-    def __init__(self, export_path: str, holdings: OwnedObjects) -> None:
-        """holdings: the list of objects that runs have put."""
+    def __init__(self, export_path: str, holdings: OwnedObjects, local: str = "") -> None:
+        """holdings: the list of objects that runs have put. local: the folder on this machine of an export in folders."""
+        self._local = os.path.abspath(local) if local else ""
         self.url = export_path.rstrip("/") if is_url(export_path) else ""
         self.folder = self.url.rpartition("/")[0]
         self._holdings = holdings
@@ -53,6 +54,8 @@ class Delivery:
         return delivered
 
     def _at(self, item: Written) -> str:
+        if self._local and os.path.abspath(item.path).startswith(self._local + os.sep):
+            return f"{self.url}/{Path(os.path.relpath(item.path, self._local)).as_posix()}"
         return f"{self.folder}/{Path(item.path).name}"
 
     def end(self) -> None:
@@ -68,8 +71,9 @@ class Delivery:
         if there is None:
             with writing(url):
                 place = open_store(self.folder)
-                self._put.append(local.name)
-                place.put(local, local.name)
+                name = url.removeprefix(f"{self.folder}/")
+                self._put.append(name)
+                place.put(local, name)
                 there = state_of(url)
             if there[0] != item.bytes:
                 raise OutputError(f"{url}: has {there[0]} bytes where {item.bytes} were put. Run it again")

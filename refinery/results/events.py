@@ -96,7 +96,7 @@ def empty_texts(db: Database, stages: Sequence[CompiledStage]) -> list[str]:
     versions = [step for planned in stages if not planned.program.copies for step in planned.chain.versions]
     last = bytes_name(max(versions, default=0))
     empty = db.count(f"SELECT count(*) FROM row_outcomes WHERE _dropped IS NULL AND {last} = 0") if versions else 0
-    cure = "add text_length_filter: {min_len: 1} as the last step to remove them"
+    cure = "drop_empty: true removes them"
     return [f"{empty:,} kept sample{'s have' if empty > 1 else ' has'} an empty text; {cure}"] if empty else []
 
 

@@ -64,10 +64,15 @@ def describe(
         "bytes": size,
         "peak_memory": peak_memory(),
         "disk": disk,
-        "outputs": [_output(output) for output in outputs],
-        "beside": [_output(output) for output in beside],
+        "outputs": described(outputs),
+        "beside": described(beside),
         "versions": versions(),
     }
+
+
+def described(outputs: Sequence[Any]) -> list[dict[str, Any]]:
+    """Description of output files."""
+    return [_output(output) for output in outputs]
 
 
 def _output(output: Any) -> dict[str, Any]:

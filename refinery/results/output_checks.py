@@ -29,7 +29,7 @@ _ASIDE = 40
 
 def require_place(export: ExportSettings) -> None:
     """Check that the export can be written to its place. Raises OutputError."""
-    if export.is_remote and (reason := why_not(export.path, export.in_parts)) is not None:
+    if export.is_remote and (reason := why_not(export.path, export.in_parts or export.is_folder)) is not None:
         raise OutputError(reason)
     if not export.is_local:
         return
@@ -37,8 +37,12 @@ def require_place(export: ExportSettings) -> None:
     folder = os.path.dirname(target)
     while not os.path.lexists(folder):
         folder = os.path.dirname(folder)
-    is_file = not export.in_parts and export.shard_size == 0
+    is_file = not export.in_parts and export.shard_size == 0 and not export.is_folder
     wrong = errno.EISDIR if is_file and os.path.isdir(target) else 0 if os.path.isdir(folder) else errno.ENOTDIR
+    if export.is_folder and os.path.lexists(target) and not os.path.isdir(target):
+        raise OutputError(
+            f"{export.path}: is a file; samples in partitions are files in a folder. Remove it, or name another"
+        )
     with writing(export.path):
         _require_names(target, _ASIDE)
         if wrong:
@@ -63,6 +67,34 @@ def _require_writable(folder: str) -> None:
         os.rmdir(tempfile.mkdtemp(dir=folder))  # a file system without unnamed files
 
 
+def _require_apart(recipe: Recipe, run_dir: RunDir) -> None:
+    """Check that folders of partitions hold neither files of the run itself, nor each other. Raises OutputError."""
+    outputs = [("export_path", recipe.export), ("removed_path", recipe.removed)]
+    local = [(key, one) for key, one in outputs if one is not None and one.is_local]
+    own = [os.path.realpath(path) for path in (run_dir.database, run_dir.own)]
+    for key, one in local:
+        if not one.is_folder:
+            continue
+        others = [*own, *(real_place(other.path) for _, other in local if other is not one)]
+        if any(other.startswith(_folder(one.path)) for other in others):
+            raise OutputError(
+                f"{one.path}: is a folder of samples and holds other files of the run. Choose another {key}"
+            )
+
+
+def _require_alone(export: ExportSettings | None, belongings: OwnedFiles, key: str) -> None:
+    """Check that a folder of partitions has no files of others: samples would be read together with them. Raises OutputError."""
+    if export is None or not export.is_local or not export.is_folder or belongings.overwrite:
+        return
+    folder = os.path.abspath(os.path.expanduser(export.path))
+    for root, _, names in os.walk(folder):
+        for name in sorted(names):
+            path = os.path.join(root, name)
+            if not name.startswith(".") and not belongings.lists(path):
+                what = f"{folder}: holds {os.path.relpath(path, folder)!r}, which no run of this work_dir has written"
+                raise OutputError(f"{what}. Samples would be read together with it: remove it, or choose another {key}")
+
+
 def _require_free_names(export: ExportSettings, run_dir: RunDir) -> None:
     """Check that the export does not use a name that the run itself needs. Raises OutputError."""
     if not export.is_local:
@@ -83,7 +115,10 @@ def require_own(prepared: Plan, overwrite: bool, remote: bool = True) -> None:
     place = Workplace.of(prepared.recipe.work_dir)
     run_dir = place.run_dir
     _require_free_names(prepared.recipe.export, run_dir)
+    _require_apart(prepared.recipe, run_dir)
     belongings = OwnedFiles(run_dir, overwrite, bool(place.url))
+    _require_alone(prepared.recipe.export, belongings, "export_path")
+    _require_alone(prepared.recipe.removed, belongings, "removed_path")
     require_objects(prepared, place, overwrite or not remote)
     if prepared.recipe.open_tracer and run_dir.trace.exists() and not run_dir.trace.is_dir():
         raise OutputError(
@@ -95,13 +130,18 @@ def require_own(prepared: Plan, overwrite: bool, remote: bool = True) -> None:
 def require_objects(prepared: Plan, place: Workplace, overwrite: bool) -> None:
     """Check that a run would overwrite only objects that runs have put. Raises OutputError, OSError."""
     recipe = prepared.recipe
-    summary = recipe.stat_summary
-    if overwrite or not any(map(is_url, (place.url, recipe.export_path, summary.export or ""))):
+    summary, removed = recipe.stat_summary, recipe.removed
+    if overwrite or not any(
+        map(is_url, (place.url, recipe.export_path, summary.export or "", recipe.removed_path or ""))
+    ):
         return
     holdings = place.holdings()
     place.require(holdings)
     with writing(recipe.export_path):
         holdings.require(targets.of_objects(recipe.export, prepared.stats))
+    if removed is not None and removed.is_remote:
+        with writing(removed.path):
+            holdings.require(targets.of_objects(removed, ()))
     with writing(summary.export or ""):
         holdings.require(targets.statistics_objects(summary))
 
@@ -152,6 +192,11 @@ class WrittenPlaces:
         path = Workplace.of(recipe.work_dir).file_of_export(export.path) if is_stdout(export.path) else export.path
         self._exports = {real_place(path), real_place(stats_path(path))} if export.is_written else set()
         self._parts = _folder(export.path) if export.is_written and export.in_parts else ""
+        self._folders = [
+            _folder(one.path) for one in (export, recipe.removed) if one and one.is_folder and one.is_local
+        ]
+        if recipe.removed is not None and not recipe.removed.is_folder:
+            self._exports.add(real_place(recipe.removed.path))
         self._pieces = _pieces(export.path, export.kind) if export.is_written and export.shard_size else None
         self._indexes = [_folder(str(step.params["index"])) for step in recipe.steps if step.params.get("index")]
         self._summary = _folder(recipe.stat_summary.export) if recipe.stat_summary.export else ""
@@ -163,6 +208,8 @@ class WrittenPlaces:
         piece = self._pieces is not None and self._pieces.fullmatch(place) is not None
         if place in self._exports or piece or (self._parts and place.startswith(self._parts)):
             return "Choose another export_path"
+        if any(place.startswith(folder) for folder in self._folders):
+            return "Choose another export_path or removed_path"
         if any(place.startswith(folder) for folder in self._indexes):
             return "Choose another folder for index"
         if self._summary and place.startswith(self._summary):

@@ -20,6 +20,7 @@ from typing import Any
 
 from refinery.errors import OutputError
 from refinery.io.writers.export import stats_name
+from refinery.io.writers.partitions import remove_empty_folders
 from refinery.results.manifest import publish
 from refinery.storage.file_marks import State, mark, marked, state_of
 from refinery.storage.run_folder import RunDir
@@ -67,6 +68,11 @@ class OwnedFiles:
         if state is not None and state in (self._files.get(name), marked(path)):
             return True
         return self._is_new(name, state) and any(fnmatch.fnmatchcase(name, one) for one in self._open)
+
+    def lists(self, path: str | Path) -> bool:
+        """Return whether runs in this folder have written the file, or one that was killed was about to."""
+        name = self._name(path)
+        return name in self._files or any(fnmatch.fnmatchcase(name, one) for one in self._open)
 
     def is_untouched(self, path: str | Path) -> bool:
         """Return whether a listed file has the inode that the run left: an edit can keep size and time of a file."""
@@ -140,6 +146,7 @@ class OwnedFiles:
             path = os.path.join(self._root, name)
             if state_of(path) == self._files.pop(name, None):
                 Path(path).unlink(missing_ok=True)
+                remove_empty_folders(os.path.abspath(os.path.expanduser(export_path)), path)
         self._exports[export] = sorted(name for name in now if name in self._files and not linked)
         self._save()
 

@@ -31,7 +31,13 @@ def of_run(prepared: Plan, run_dir: RunDir) -> list[str]:
     recipe = prepared.recipe
     exported = of_export(recipe.export, prepared.stats)
     traced = of_trace(prepared, run_dir) if recipe.open_tracer else []
-    return [pattern(run_dir.database), *exported, *traced, *of_statistics(recipe.stat_summary)]
+    return [
+        pattern(run_dir.database),
+        *exported,
+        *of_removed(recipe.removed),
+        *traced,
+        *of_statistics(recipe.stat_summary),
+    ]
 
 
 def of_export(export: ExportSettings, stats: Sequence[Stat]) -> list[str]:
@@ -41,9 +47,33 @@ def of_export(export: ExportSettings, stats: Sequence[Stat]) -> list[str]:
     beside = [pattern(stats_path(export.path))] if stats else []
     if export.in_parts:
         return beside
+    if export.is_folder:
+        return [*of_folder(export, "part"), *beside]
     if export.shard_size:
         return [numbered(export.path, export.kind), *beside]
     return [pattern(names(export.path, export.kind)[0]), *beside]
+
+
+def of_folder(export: ExportSettings, stem: str) -> list[str]:
+    """Patterns of files in folders named by values. stem: of the files' names."""
+    folder = os.path.join(glob.escape(os.path.abspath(os.path.expanduser(export.path))), *("*=*" for _ in export.by))
+    return [
+        os.path.join(folder, f"{stem}.{export.kind}"),
+        os.path.join(folder, f"{stem}-[0-9]*-of-[0-9]*.{export.kind}"),
+    ]
+
+
+def of_removed(export: ExportSettings | None) -> list[str]:
+    """Patterns of the files of removed samples; none if they are not local files."""
+    if export is None or not export.is_local:
+        return []
+    return of_folder(export, "removed") if export.is_folder else [pattern(names(export.path, export.kind)[0])]
+
+
+def folder_objects(export: ExportSettings) -> list[str]:
+    """URLs of the objects below a folder of partitions. Raises OSError."""
+    url = export.path.rstrip("/")
+    return [f"{url}/{name}" for name in open_store(url).names() if not os.path.basename(name).startswith(".")]
 
 
 def of_objects(export: ExportSettings, stats: Sequence[Stat]) -> list[str]:
@@ -54,6 +84,8 @@ def of_objects(export: ExportSettings, stats: Sequence[Stat]) -> list[str]:
     beside = [stats_path(url)] if stats else []
     if export.in_parts:
         return beside
+    if export.is_folder:
+        return [*folder_objects(export), *beside]
     if not export.shard_size:
         return [url, *beside]
     folder, _, stem = stem_of(url, export.kind).rpartition("/")
@@ -71,14 +103,16 @@ def statistics_objects(summary: StatSummary) -> list[str]:
     return [f"{url}/{path}" for path in open_store(url).names() if name.fullmatch(path)]
 
 
-def locks(export: ExportSettings, summary: StatSummary, stats: Sequence[Stat]) -> dict[str, bool]:
+def locks(
+    export: ExportSettings, summary: StatSummary, stats: Sequence[Stat], removed: ExportSettings | None = None
+) -> dict[str, bool]:
     """Names of locks: exclusive (True) for outputs of the run, shared (False) for what contains them.
 
     A file, all numbered files of an export, and a folder of parts each have an exclusive lock. A file also shares the
     locks of the folders above it, and a file that is named like a numbered file the lock of those numbered files.
     """
     names: dict[str, bool] = {}
-    for path, kind in _locked_files(export, summary, stats):
+    for path, kind in (*_locked_files(export, summary, stats), *_locked_files_of(removed)):
         real = os.path.realpath(os.path.expanduser(path))
         names[_named(real, kind)] = True
         stem = _NUMBERED.sub("", real)
@@ -102,7 +136,7 @@ def _locked_files(export: ExportSettings, summary: StatSummary, stats: Sequence[
         yield summary.export, f"statistics files of rank {summary.rank}"
     if not export.is_local:
         return
-    if export.in_parts:
+    if export.in_parts or export.is_folder:
         yield export.path, "folder"
     elif export.shard_size:
         yield stem_of(export.path, export.kind), "numbered"
@@ -110,6 +144,11 @@ def _locked_files(export: ExportSettings, summary: StatSummary, stats: Sequence[
         yield export.path, "file"
     if stats:
         yield stats_path(export.path), "file"
+
+
+def _locked_files_of(removed: ExportSettings | None) -> Iterator[tuple[str, str]]:
+    if removed is not None and removed.is_local:
+        yield removed.path, "folder" if removed.is_folder else "file"
 
 
 def of_trace(prepared: Plan, run_dir: RunDir) -> list[str]:

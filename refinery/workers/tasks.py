@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from refinery.common.fields import NamedFields
 from refinery.common.key_fields import left_out
 from refinery.io.writers.shared_file import SharedFile
 
@@ -27,6 +28,8 @@ class Task:
     store: str = field(default="", metadata=left_out("a place"))
     key: str = field(default="", metadata=left_out("made of the other fields"))
     batch_rows: int = field(default=8192, metadata=left_out("results are the same at any size"))
+    fields: NamedFields = ()  # fields of the samples that are written; all by default
+    removed: bool = False  # write the samples that are removed, too
     # Rows to leave out: number in the shard, step, message.
     blamed: tuple[tuple[int, int, str], ...] = field(default=(), metadata=left_out("found by running the shard"))
 
@@ -35,8 +38,8 @@ class Task:
 class ShardResult:
     """Result of a shard. rows: samples in the shard, good or bad. lines: physical lines. seconds: per step.
 
-    part, facts, quarantine, match_keys, rows_left: names in the store, empty where there is no such file. part_bytes: size
-    of the part's file. key: digest of what decides the result. reused: made by an earlier run or try. rows_of: rows of
+    part, facts, quarantine, match_keys, rows_left, removed, removed_rows: names in the store, empty where there is no such file.
+    part_bytes, removed_bytes: sizes of the files of samples. key: digest of what decides the result. reused: made by an earlier run or try. rows_of: rows of
     each of the shard's files, if it has several. verbatim: all lines were read, and none was written anew. undeclared: notes on undeclared files that operators have read; a
     result with such notes is not used again. passed_over: kinds and numbers of parts of the files that are no samples. killed: times that the process of the shard was killed before it came to this result.
     """
@@ -61,7 +64,19 @@ class ShardResult:
     verbatim: bool = False
     passed_over: tuple[tuple[str, int], ...] = ()
     killed: int = 0
+    removed: str = ""  # the removed samples, as `PartWriter` writes them
+    removed_bytes: int = 0
+    removed_rows: str = ""  # numpy file, int64: number in the shard of each of them
 
     def files(self) -> list[str]:
         """Names of the shard's files in the store."""
-        return [name for name in (self.part, self.facts, self.quarantine, self.match_keys, self.rows_left) if name]
+        names = (
+            self.part,
+            self.facts,
+            self.quarantine,
+            self.match_keys,
+            self.rows_left,
+            self.removed,
+            self.removed_rows,
+        )
+        return [name for name in names if name]

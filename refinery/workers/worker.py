@@ -38,6 +38,7 @@ from refinery.workers.match_keys import removed_from, unwritable
 from refinery.workers.new_values import new_values
 from refinery.workers.observer import SilentObserver, WorkerObserver
 from refinery.workers.program_connection import ProgramConnection
+from refinery.workers.removed_samples import RemovedSamples
 from refinery.workers.row_errors import Failure
 from refinery.workers.shard_output import ShardOutput
 from refinery.workers.step_seconds import seconds_by_step
@@ -144,11 +145,16 @@ class Worker:
         stem = f"{task.folder}/{shard.index:05d}"
         piece = task.output.piece(shard.index, partial(leaving.mark, result)) if task.output is not None else None
         base = leaving.scratch(stem) if piece is None and task.write else ""
-        writer = PartWriter(base, self.program.lines, task.compression, piece)
+        writer = PartWriter(base, self.program.lines, task.compression, piece, task.fields)
+        removed = RemovedSamples(self.program, leaving, stem, task.removed)
         with writer if task.write else nullcontext():
-            with leaving.reading(), counted() as beside:
-                for batch in self.batches(shard, task):
-                    self._pass(batch, output, writer)
+            with removed.writing():
+                with leaving.reading(), counted() as beside:
+                    for batch in self.batches(shard, task):
+                        self._pass(batch, output, writer, removed)
+                for batch in self._removed_before(shard, task):
+                    removed.add_all(batch)
+            removed.leave(result)
             result.seconds, result.rows_of = dict(output.seconds), output.rows_of()
             result.passed_over = tuple(sorted(beside.items()))
             self._beside.require()  # before the key of the result is recorded
@@ -165,7 +171,7 @@ class Worker:
             leaving.mark(result)
         return result
 
-    def _pass(self, batch: Batch, output: ShardOutput, writer: PartWriter) -> None:
+    def _pass(self, batch: Batch, output: ShardOutput, writer: PartWriter, removed: RemovedSamples) -> None:
         """Take the facts of a batch, and write the samples that stay."""
         started, done = time.perf_counter(), None
         if not self.program.copies:
@@ -175,6 +181,7 @@ class Worker:
                 output.seconds[step] += spent
             output.bad += found.bad
             done = found.rows
+            removed.add(batch, done)
         keep, alive = output.add(batch, done)
         self._observer.passed(len(batch), batch.table.nbytes)
         if output.task.write:
@@ -204,6 +211,16 @@ class Worker:
         shard = fetched(shard, task.store)
         batches = read(shard, task.batch_bytes, task.batch_rows, carry=carried(self.program), whole=whole)
         return self._reported(batches)
+
+    def _removed_before(self, shard: Shard, task: Task) -> Iterator[Batch]:
+        """The samples that the deduplicator before the stage has removed, if they are to be written."""
+        part = shard.part
+        if not task.removed or part is None or (part.removed is None and part.removed_in is None):
+            return
+        gone = _removed(part, open_store(task.store))
+        if len(gone):
+            only = replace(shard, part=replace(part, only=gone, only_in="", picked=None))
+            yield from read(fetched(only, task.store), task.batch_bytes, task.batch_rows)
 
     def _reported(self, batches: Iterator[Batch]) -> Iterator[Batch]:
         """Batches, of which the observer knows the row that is read next."""

@@ -22,6 +22,8 @@ CALLERS = """
     tests/io/readers/test_read.py::test_a_frame_of_views_becomes_texts
     tests/io/readers/test_read.py::test_a_text_file_is_a_sample
     tests/io/readers/test_read.py::test_the_last_line_may_end_where_the_buffer_does
+    tests/io/writers/test_field_choice.py::test_repeated_members_are_all_left_out_and_the_last_is_chosen
+    tests/io/writers/test_field_choice.py::test_values_are_copied_byte_by_byte
     tests/io/test_field_scan.py::test_objects_with_too_many_names_are_json
     tests/io/test_folders.py::test_the_value_of_the_file_goes_before_that_of_the_folder
     tests/kernels/core/test_decimals.py::test_edges

@@ -27,6 +27,7 @@ _TYPES = {
     "count_or_all": "integer or `all`",
     "count_or_share": "number of rows, or `0.1%`",
     "expressions": "text, list or mapping",
+    "fields": "text, list or mapping",
 }
 _WIDTH = 118
 

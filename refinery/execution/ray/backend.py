@@ -16,6 +16,7 @@ from refinery.dedup.barrier import Barrier
 from refinery.dedup.model import DedupInput, DedupResult
 from refinery.errors import OperatorError
 from refinery.execution.export_sink import ExportSink, NoExport
+from refinery.execution.folder_export import FolderExport
 from refinery.execution.ray.connection import ClusterConnection, joined
 from refinery.execution.ray.environment import described, here
 from refinery.execution.ray.executor import RayExecutor
@@ -153,6 +154,8 @@ class RayBackend:
         """A folder of parts at export_path."""
         if not self._prepared.recipe.exports:
             return NoExport()
+        if self._prepared.recipe.export.is_folder:
+            return FolderExport(self._prepared)
         return ClusterExport(self._prepared, self._store, lambda: self.cluster)
 
     def close(self) -> None:

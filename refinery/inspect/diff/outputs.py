@@ -78,6 +78,12 @@ def _unreadable(stored: FinishedRun) -> str | None:
     """Return the reason why the exports of a run cannot be read; None when they are unchanged since the run."""
     if not stored.recipe.exports:
         return f"{stored.run_dir.root} wrote no samples"
+    for key, given in {
+        "partition_by": stored.recipe.partition_by,
+        "export_fields": stored.recipe.export_fields,
+    }.items():
+        if given:
+            return f"the samples of {stored.run_dir.root} are written in another order or form, by {key}"
     for item in stored.manifest["outputs"]:
         try:
             now = state_of(item["path"])

@@ -22,7 +22,15 @@ from refinery.storage.urls import is_url
 _BLOCK = 4 << 20
 
 # Keys of a recipe that decide the bytes of an export.
-_FORM = ("export_format", "export_shard_size", "keep_stats_in_res_ds", "add_suffix", "executor_type")
+_FORM = (
+    "export_format",
+    "export_shard_size",
+    "keep_stats_in_res_ds",
+    "add_suffix",
+    "executor_type",
+    "export_fields",
+    "partition_by",
+)
 
 
 @dataclass(frozen=True)

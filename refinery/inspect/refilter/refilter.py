@@ -43,7 +43,8 @@ from refinery.storage.urls import is_stdout
 # Keys of a recipe that do not affect the fate of a sample: they may differ from the run.
 _FREE = {
     "steps", "project_name", "export_path", "export_type", "export_shard_size", "export_in_parallel",
-    "export_aws_credentials", "work_dir", "temp_dir", "np", "open_tracer", "op_list_to_trace", "trace_num", "trace_keys",
+    "export_aws_credentials", "export_fields", "partition_by", "max_partitions", "removed_path", "removed_partition_by",
+    "work_dir", "temp_dir", "np", "open_tracer", "op_list_to_trace", "trace_num", "trace_keys",
     "keep_stats_in_res_ds", "add_suffix", "op_fusion", "fusion_strategy", "adaptive_batch_size", "memory_limit", "threads", "measure_only", "stat_summary",
 }  # fmt: skip
 
@@ -96,7 +97,11 @@ def refilter(
         facts = StoredRunFacts(prepared, stored, change, places)
         outcome = execute_prepared(prepared, progress, None, partial(_runner, facts), clock, overwrite)
         again = facts.rows_again()
-        notes = [*not_as_left(stored.manifest), *_notes(prepared, change, again, outcome.counts.read)]
+        notes = [
+            *not_as_left(stored.manifest),
+            *_not_written(stored.recipe),
+            *_notes(prepared, change, again, outcome.counts.read),
+        ]
         return Refiltered(outcome, again, tuple(notes), facts.decided - clock[0])
 
 
@@ -122,6 +127,8 @@ def changed_recipe(
         name = "kept.jsonl" if is_stdout(old.export_path) else os.path.basename(old.export_path)
         export = os.path.join(folder, name)
     values["export_path"] = export
+    # One file with the kept samples, whatever the run has written.
+    values |= {"partition_by": None, "removed_path": None, "removed_partition_by": None}
     summary_changes = {change.path[:2] for change in changes} & {("stat_summary",), ("stat_summary", "export")}
     if old.stat_summary.export and not summary_changes:
         values["stat_summary.export"] = os.path.join(folder, STATISTICS)
@@ -271,6 +278,16 @@ def _passed_over(stored: FinishedRun) -> dict[int, tuple[tuple[str, int], ...]]:
     for shard, kind, number in stored.con.execute("FROM passed_over ORDER BY shard, kind").fetchall():
         beside[shard] = (*beside.get(shard, ()), (kind, number))
     return beside
+
+
+def _not_written(old: Recipe) -> list[str]:
+    """Notes on files of the run that refilter does not write again."""
+    kinds = {"partition_by": old.partition_by, "removed_path": old.removed_path}
+    return [
+        f"{key} is not followed by refilter, which writes the kept samples to one place"
+        for key, value in kinds.items()
+        if value
+    ]
 
 
 def _notes(prepared: Plan, change: RecipeChange, again: int, rows: int) -> list[str]:

@@ -78,6 +78,11 @@ def _in_order(parts: Sequence[str], read: Callable[[str], Iterator[pa.Table]], w
                 ahead.append(pool.submit(whole, parts[k + workers]))
 
 
+def tables_of_part(part: str, lines: bool) -> Iterator[pa.Table]:
+    """The samples of a part. lines: they are JSON lines, of a column `_line`."""
+    return _lines_of(part) if lines else _tables_of(part)
+
+
 def _tables_of(part: str) -> Iterator[pa.Table]:
     with pq.ParquetFile(part, pre_buffer=False, buffer_size=1 << 20) as file:
         for i in range(file.num_row_groups):
@@ -108,7 +113,7 @@ def _write_file(
     rows = size = 0
     pending: list[pa.Table] = []
     try:
-        with writing(path), parquet_writer(Path(aside), schema, "zstd") as writer:
+        with writing(path), parquet_writer(Path(aside), schema, "zstd", lasting=True) as writer:
             while goal is None or rows < goal:
                 table = rest if len(rest) else next(tables, None)
                 if table is None:
@@ -162,7 +167,7 @@ def _columns_of(job: ExportJob) -> tuple[JsonColumns, int, int]:
 
 
 def _source(part: str) -> Source:
-    compression = {".gz": "gzip", ".zst": "zstd"}.get(os.path.splitext(part)[1])
+    compression = {".gz": "gzip", ".zst": "zstd", ".lz4": "lz4"}.get(os.path.splitext(part)[1])
     return Source(part, "jsonl", compression, ".jsonl", os.path.getsize(part))
 
 

@@ -14,11 +14,13 @@ import numpy as np
 import pyarrow as pa
 
 from refinery import kernels
+from refinery.common.fields import NamedFields
 from refinery.common.lazy import pc
 from refinery.errors import OutputError
 from refinery.io.batch import LINE, Batch
 from refinery.io.model import Keys
 from refinery.io.text_columns import is_plain_text
+from refinery.io.writers.field_choice import FieldChoice
 from refinery.io.writers.set_fields import plain_texts, set_members
 from refinery.kernels.core.arrow import ints, texts
 
@@ -59,7 +61,7 @@ class PartWriter:
     compression: gz, zst or lz4, of JSON lines; parts one after another are then one valid file. Tables have it too,
     by default lz4. into: a piece of a file that shards write together, to write to instead of a file. After the end, `path`
     (None with `into`), its `suffix`, `rows` and `bytes` (of the file) describe the result. Raises OutputError when
-    writing fails.
+    writing fails. fields: those of the samples that are written, and their names; all by default.
     """
 
     def __init__(
@@ -68,7 +70,9 @@ class PartWriter:
         lines: bool,
         compression: str | None = None,
         into: ShardStream | None = None,
+        fields: NamedFields = (),
     ) -> None:
+        self._fields = FieldChoice(fields) if fields else None
         self.suffix = (".jsonl" + SUFFIXES.get(compression or "", "")) if lines else ".parquet"
         self._final = Path(f"{os.fspath(base)}{self.suffix}")
         self._aside = self._final.with_name(f".{self._final.name}.{os.getpid()}.tmp")
@@ -146,18 +150,18 @@ class PartWriter:
     def _write_lines(self, batch: Batch, keep: np.ndarray, replaced: Mapping, extra: Mapping) -> None:
         changes = [(keys, values, True) for keys, values in replaced.items() if values.null_count < len(values)]
         changes += [((name,), values, False) for name, values in extra.items() if values.null_count < len(values)]
-        if not changes and self._copy_runs(batch, keep):
+        if not changes and self._fields is None and self._copy_runs(batch, keep):
             return
         if not changes:
             changes = [(("",), pa.nulls(len(keep), pa.string()), True)]
         column, rows = batch.table[LINE], np.asarray(keep, np.int64)
-        data = np.zeros(0, np.uint8)
+        data, offsets = np.zeros(0, np.uint8), np.zeros(1, np.int64)
         for i, (keys, values, quote) in enumerate(changes):
             spans = batch.known_spans(keys) if i == 0 else None
             data, offsets = set_members(column, rows, keys, values, quote, spans)
             if i + 1 < len(changes):
                 column, rows = _large(data, offsets), np.arange(len(rows))
-        self._put(data)
+        self._put(data if self._fields is None else self._fields.of_lines((data, offsets))[0])
 
     def _copy_runs(self, batch: Batch, keep: np.ndarray) -> bool:
         """Write lines without copying them; False (nothing is written) if there are many gaps between them."""
@@ -187,7 +191,7 @@ class PartWriter:
             at = kept.schema.get_field_index(name)
             values = _parsed(values) if is_plain_text(values.type) else values
             kept = kept.append_column(name, values) if at < 0 else kept.set_column(at, name, values)
-        self._pending.append(kept)
+        self._pending.append(kept if self._fields is None else self._fields.of_table(kept))
         if sum(piece.nbytes for piece in self._pending) >= ROW_GROUP:
             self._flush()
 
@@ -197,7 +201,7 @@ class PartWriter:
             self._table = parquet_writer(self._aside, table.schema, self._codec)
         elif self._table is None:
             self._memory = pa.BufferOutputStream()
-            self._table = parquet_writer(self._memory, table.schema, "zstd")
+            self._table = parquet_writer(self._memory, table.schema, "zstd", lasting=True)
         if len(table):
             schema = self._table.schema
             table = table if table.schema.equals(schema) else table.cast(schema)
@@ -238,12 +242,17 @@ def _replace(column: pa.ChunkedArray, keys: Sequence[str], values: Any, kind: pa
     return pa.StructArray.from_arrays(list(fields.values()), fields=list(kind), mask=pc.is_null(column))
 
 
-def parquet_writer(path: Any, schema: pa.Schema, compression: str) -> Any:
-    """A writer, to a path or a stream, without dictionaries and statistics for texts, which seldom repeat."""
+def parquet_writer(path: Any, schema: pa.Schema, compression: str, lasting: bool = False) -> Any:
+    """A writer, to a path or a stream, without dictionaries and statistics for texts, which seldom repeat.
+
+    lasting: the file is an export. Its pages then end where contents decide it, so that stores which keep equal chunks once
+    (as the Hub does) upload little of a changed export, and it has a page index, so that readers can skip pages.
+    """
     import pyarrow.parquet as pq
 
     small = [f.name for f in schema if not is_plain_text(f.type) and not pa.types.is_nested(f.type)] or False
-    return pq.ParquetWriter(path, schema, compression=compression, use_dictionary=small, write_statistics=small)
+    more = {"use_content_defined_chunking": True, "write_page_index": True} if lasting else {}
+    return pq.ParquetWriter(path, schema, compression=compression, use_dictionary=small, write_statistics=small, **more)
 
 
 class _Compressed:
