@@ -27,6 +27,7 @@ from refinery.operators.model import (
     Param,
     matcher_of,
 )
+from refinery.operators.peers import PEERS
 
 _TAKEN = (
     "columns that begin with _ are private to the operator, and `keep` and names that begin with keep_ are conditions"
@@ -34,7 +35,7 @@ _TAKEN = (
 
 
 _FIELDS = {
-    "doc", "version", "params", "stats", "bounds", "functions", "needs", "refuses", "checks", "peer", "examples", "sql",
+    "doc", "version", "params", "stats", "bounds", "functions", "needs", "refuses", "checks", "peer", "peers", "examples", "sql",
     "resources", "writes",
 }  # fmt: skip
 # Resources of a header that are numbers: the least one, and their types. memory is in bytes.
@@ -82,6 +83,7 @@ def read_operator(path: Path, name: str | None = None, matchers: Mapping[str, Pa
         refuses=tuple(header.get("refuses") or ()),
         checks=header.get("checks"),
         peer=alias.get("peer") or header.get("peer") or "",
+        peers={} if alias else _peers(path, header),
         examples=tuple(header.get("examples") or ()) if name == path.stem else (),
         match=match,
         matcher_path=matchers.get(match),
@@ -102,6 +104,19 @@ def _check_mappings(path: Path, header: dict[str, Any]) -> None:
     for stat, spec in (header.get("stats") or {}).items():
         if not isinstance(spec, dict):
             raise OperatorError(f"{path}: statistic {stat!r} must be a mapping with type and doc, not {spec!r}")
+
+
+def _peers(path: Path, header: dict[str, Any]) -> dict[str, Any]:
+    """Names of the operator in other tools, besides those in `peer`."""
+    declared = header.get("peers") or {}
+    known = set(PEERS.values())
+    for tool, names in declared.items() if isinstance(declared, dict) else [("", "")]:
+        if tool not in known or not all(
+            isinstance(name, str) and name for name in ([names], names)[isinstance(names, list)]
+        ):
+            what = f"peers must be a mapping of {', '.join(sorted(known))} to names, not {declared!r}"
+            raise OperatorError(f"{path}: {what}{did_you_mean(str(tool), known)}")
+    return declared
 
 
 def _check_stats(path: Path, kind: str, header: dict[str, Any], params: Mapping[str, Any]) -> None:

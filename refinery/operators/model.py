@@ -128,6 +128,7 @@ class Operator:
     refuses: tuple[dict[str, Any], ...] = ()
     checks: str | None = None
     peer: str = ""
+    peers: Mapping[str, Any] = field(default_factory=dict)
     examples: tuple[dict[str, Any], ...] = ()
     match: str = ""  # of a deduplicator: the name of its matcher
     matcher_path: Path | None = None  # file of the matcher, if it is a user's

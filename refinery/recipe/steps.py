@@ -19,6 +19,7 @@ from refinery.recipe.key import RecipeKey
 from refinery.recipe.keys import BASE_PARAMS, RANGE_PARAMS, TEXT_KEY
 from refinery.recipe.lost import MissingStatistics
 from refinery.recipe.model import LibraryLike, OperatorLike, Step
+from refinery.recipe.peer_names import answer_to
 from refinery.recipe.shares import ALL_REMOVED, unreachable_bounds
 from refinery.recipe.step_items import NAME, name_of, operator_of, read_names, without_name
 from refinery.recipe.tree import Entry, Mapping, Node, Problems, Scalar, Sequence, SourcePlace, describe, order
@@ -164,7 +165,9 @@ class _Reader:
             except RefineryError as error:
                 self.problems.add(place, f"{name} cannot be used: {error}")
                 return None
-        if name in DATA_JUICER_OPERATORS:
+        if (answer := answer_to(name, self.library)) is not None:
+            self.problems.add(place, f"there is no operator {name!r}", answer)
+        elif name in DATA_JUICER_OPERATORS:
             what = f"{name} is an operator of Data-Juicer that refinery does not have"
             self.problems.add(place, what, "Remove the step; `refinery ops` lists the operators.")
         elif name == NAME:

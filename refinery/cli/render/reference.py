@@ -12,6 +12,7 @@ from refinery.errors import Problem, RecipeError, suggestion
 from refinery.operators import KINDS, RANGE_PARAMS, SURVIVOR_PARAMS, VERIFY_PARAMS, Library, Operator, Param, shipped
 from refinery.operators.bounds import UNBOUNDED
 from refinery.recipe.data_juicer import DATA_JUICER_OPERATORS
+from refinery.recipe.peer_names import folded, peer_names, sentence
 
 INTRO = """# Operators
 
@@ -99,14 +100,20 @@ def found_by_word(word: str, library: Library) -> str:
     ]
     named = [operator for operator, _ in places if wanted in operator.name.casefold()]
     others = [operator for operator, text in places if wanted in text and operator not in named]
-    if not wanted or not named + others:
+    theirs = [one for one in peer_names(library) if wanted and folded(wanted) in one.key]
+    answers = [sentence(one) for one in theirs if one.key == folded(wanted)]
+    if not wanted or not (named or others or theirs):
         near = suggestion(word, library.operators) or "`refinery ops` lists the operators."
         if wanted in DATA_JUICER_OPERATORS:
             near = f"It is an operator of Data-Juicer that refinery does not have. {near}"
         raise RecipeError([Problem("", f"there is no operator {word!r}, and none is described by it", near)])
     column = max((len(operator.name) for operator in named + others if len(operator.name) <= _LONG_NAME), default=0)
-    lines = [f"no operator is called {word}; it occurs in"]
-    return "\n".join([*lines, *described(named + others, column)])
+    lines = [*answers, *([f"no operator is called {word}; it occurs in"] if named or others else [])]
+    lines += described(named + others, column)
+    rest = [one for one in theirs if one.key != folded(wanted)]
+    lines += ["names in other tools"] if rest else []
+    lines += [f"  {sentence(one)}" for one in rest]
+    return "\n".join(lines)
 
 
 def described(operators: Sequence[Operator], column: int) -> list[str]:
