@@ -42,8 +42,14 @@ NOT_RUN = {
     ("README", "pip install .$"): _INSTALLS,
     ("architecture", "recipe.yaml, --key value"): "a picture",
     ("assets", "refinery assets recipe.yaml --fetch"): "downloads models of some GB",
-    ("coming-from-dclm-and-dolma", "refinery run dclm_baseline"): "takes files of the user; tests/conformance/test_web_configs.py",
-    ("coming-from-dclm-and-dolma", "refinery import dclm_baseline"): "takes files of the user; tests/conformance/test_web_configs.py",
+    (
+        "coming-from-dclm-and-dolma",
+        "refinery run dclm_baseline",
+    ): "takes files of the user; tests/conformance/test_web_configs.py",
+    (
+        "coming-from-dclm-and-dolma",
+        "refinery import dclm_baseline",
+    ): "takes files of the user; tests/conformance/test_web_configs.py",
     ("performance", "make bench-recipe CORPUS=docs.parquet DATA_JUICER"): _BENCH,
     ("performance", "make bench-recipe RECIPE="): _BENCH,
     ("performance", "make bench-models CORPUS="): _BENCH,
