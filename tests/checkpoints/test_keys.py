@@ -199,6 +199,7 @@ OTHERS: dict[str, Any] = {
     "suffix": ".pq",
     "partitions": (("lang", "en", False),),
     "texts": (("body",),),
+    "options": (("delimiter", ";"),),
     "index": 1,
     "start": 5,
     "lines": False,

@@ -14,7 +14,7 @@ import pytest
 
 from refinery.errors import DataError
 from refinery.io.limits import ReadLimits
-from refinery.io.readers.delimited import _Reader
+from refinery.io.readers.delimited import Dialect, _Reader
 from refinery.io.sources import find
 from tests.io.hostile.everything import GOOD, read_all
 
@@ -142,4 +142,4 @@ def test_a_csv_line_above_the_limit_is_passed_over(tmp_path: Path) -> None:
     assert (bad.row, bad.line, bad.error) == (1, 3, f"a line of {(3 << 20) + 3} bytes is longer than the limit")
     bomb(tmp_path / "a.csv.gz", b"", b"\n", 3)
     with pytest.raises(DataError, match="the first line cannot be the header: it is longer than 1000"):
-        _Reader(find([tmp_path / "a.csv.gz"])[0][0], ",", ReadLimits(line=1000, batch_bytes=5000))
+        _Reader(find([tmp_path / "a.csv.gz"])[0][0], Dialect(","), ReadLimits(line=1000, batch_bytes=5000))
