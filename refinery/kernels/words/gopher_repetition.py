@@ -5,7 +5,7 @@ last word, so two numbers identify it. Only n-grams whose two (n - 1)-grams both
 
 Repeated n-grams are compared as the text of their words without anything between two, which may be cut into words in several
 ways. Most words are not followed by the same 16 bytes as any other word is, and no longer n-gram that begins there repeats;
-the others are looked up by a hash, and their bytes decide.
+the others are looked up by a hash, a difference of two prefix hashes, and their bytes decide.
 """
 
 from __future__ import annotations
@@ -40,6 +40,10 @@ UNIQUE = -1  # in place of the first position of an n-gram that occurs once
 AHEAD = 16  # bytes that are compared to find the words with which no repeated n-gram begins
 GOLDEN, PRIME = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
 
+# An odd number, of which powers weigh the bytes of a prefix hash, and its inverse modulo 2**64.
+BASE = 0x9E3779B185EBCA87
+INVERSE = pow(BASE, -1, 1 << 64)
+
 _inner = lanes(lambda x: within(x, 0x80, 0xBF))  # bytes of a character after its first
 
 
@@ -47,7 +51,8 @@ class Room(NamedTuple):
     """Room for a text's words.
 
     plain: uint8, the words without anything between two. starts: int64 (words + 1), begin of each there, and the end. chars:
-    int64 (words + 1), characters of all words before. ids: int32 (words), the first word that is equal. firsts: int32 (words),
+    int64 (words + 1), characters of all words before. sums: uint64 (words + 1), the hash of all words before. scales: uint64
+    (words), which makes a difference of two hashes independent of its place. ids: int32 (words), the first word that is equal. firsts: int32 (words),
     the first position of the same n-gram, or UNIQUE. counts, others: int32 (words), occurrences of an n-gram by its first
     position. lone: bool (words), no other word is followed by the same AHEAD bytes. keys: uint64 (words), by position. slots:
     int32 (a power of two), 1 + a position, 0 for a free one.
@@ -56,6 +61,8 @@ class Room(NamedTuple):
     plain: np.ndarray
     starts: np.ndarray
     chars: np.ndarray
+    sums: np.ndarray
+    scales: np.ndarray
     ids: np.ndarray
     firsts: np.ndarray
     counts: np.ndarray
@@ -65,7 +72,7 @@ class Room(NamedTuple):
     slots: np.ndarray
 
 
-record(Room, "uint8[] int64[] int64[] int32[] int32[] int32[] int32[] bool[] uint64[] int32[]")
+record(Room, "uint8[] int64[] int64[] uint64[] uint64[] int32[] int32[] int32[] int32[] bool[] uint64[] int32[]")
 
 
 def gopher_repetition(joined: pa.Array, n: pa.Array, tops: Sequence[int], duplicates: Sequence[int]) -> pa.Array:
@@ -113,6 +120,8 @@ def _room(words: int, size: int) -> Room:
         plain=np.empty(size + 2 * BLOCK, np.uint8),
         starts=np.empty(words + 1, np.int64),
         chars=np.empty(words + 1, np.int64),
+        sums=np.empty(words + 1, np.uint64),
+        scales=np.empty(words + 1, np.uint64),
         ids=ids,
         firsts=firsts,
         counts=counts,
@@ -149,6 +158,7 @@ def _measure(data, offsets, valid, tops, duplicates, room, found_tops, found_dup
             _measure_tops(words, most, tops, room, found_tops[row])
         if len(duplicates):
             _find_lone(words, room)
+            _hash(words, room)
         for k in range(len(duplicates)):
             found_duplicates[row, k] = _repeated(words, duplicates[k], room)
 
@@ -286,6 +296,19 @@ def _find_lone(words, room):
 
 
 @kernel
+def _hash(words, room):
+    """Fill in sums and scales."""
+    total, power, inverse = np.uint64(0), np.uint64(1), np.uint64(1)
+    for k in range(words):
+        room.sums[k], room.scales[k] = total, inverse
+        for i in range(room.starts[k], room.starts[k + 1]):
+            total += power * np.uint64(room.plain[i])
+            power *= np.uint64(BASE)
+            inverse *= np.uint64(INVERSE)
+    room.sums[words] = total
+
+
+@kernel
 def _repeated(words, n, room):
     """Characters of the n-grams that occurred before; the search goes on behind such an n-gram."""
     grams = words - n + 1
@@ -300,7 +323,7 @@ def _repeated(words, n, room):
         if room.lone[i] and end - begin >= AHEAD:
             i += 1
             continue
-        key = word_key(room.plain, begin, end)
+        key = (room.sums[i + n] - room.sums[i]) * room.scales[i]
         slot = np.int64((key * GOLDEN) >> shift)
         while True:
             first = room.slots[slot] - 1
