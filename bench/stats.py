@@ -5,8 +5,7 @@
     python bench/stats.py --corpus corpus.jsonl --datatrove DATATROVE/bin/python
 
 DocStats, LineStats and WordStats in the groups summary, histogram, fqdn and suffix, from JSON lines to merged files.
-`words: fast` runs on the whole corpus; `words: spacy` and datatrove, which are slow, on every --share-th row, in one
-file per worker. Rows without a url get one of a made-up host. Every figure is a whole command, from start to exit (for
+datatrove, which is slow, is given every --share-th row, in one file per worker. Rows without a url get one of a made-up host. Every figure is a whole command, from start to exit (for
 refinery: both commands together); rates are bytes of the `text` field per second of the best run. In the merged
 summaries of the sample the totals of all statistics are compared (not n: datatrove loses it for files whose total is
 zero). Writes results.json into --out. Exit 1 when they differ, or a command fails.
@@ -65,7 +64,7 @@ class Bench:
         log = self.work / f"{name}.log"
         return checked(measured(command, log, cwd=ROOT, env=env, timeout=self.arguments.timeout), log, name)
 
-    def refinery(self, name: str, source: Path, words: str, size: int, repeats: int) -> float:
+    def refinery(self, name: str, source: Path, size: int, repeats: int) -> float:
         """Run and merge; returns the seconds of the best of `repeats`. Merged files are in `work`/name/merged."""
         folder = self.work / name
         recipe = {
@@ -74,7 +73,7 @@ class Bench:
             "export_path": str(folder / "run" / "none.jsonl"),
             "export_type": "none",
             "np": self.arguments.np,
-            "process": [{step: {"words": words} if step == "word_stats" else None} for step in STEPS],
+            "process": [{step: None} for step in STEPS],
             "stat_summary": {"groups": self.arguments.groups, "export": str(folder / "partials")},
         }
         path = self.work / f"{name}.yaml"
@@ -131,23 +130,18 @@ def bench(arguments: argparse.Namespace, work: Path) -> int:
     say("copying the corpus")
     size = prepare(arguments.corpus, work / "whole", 1, arguments.np)
     sample = prepare(arguments.corpus, work / "sample", arguments.share, arguments.np)
-    fast = session.refinery("fast", work / "whole", "fast", size, arguments.repeats)
-    spacy = session.refinery("spacy", work / "sample", "spacy", sample, 1) if arguments.spacy else None
-    session.refinery("fast_sample", work / "sample", "fast", sample, 1)
-    wrong: dict[str, list[str]] = {}
+    own = session.refinery("whole", work / "whole", size, arguments.repeats)
+    session.refinery("sample", work / "sample", sample, 1)
+    wrong: list[str] = []
     if arguments.datatrove:
         peer = session.datatrove(work / "sample", sample)
-        print(f"refinery, words: fast: {fast / peer:.1f} times as fast as datatrove")
-        if spacy is not None:
-            print(f"refinery, words: spacy: {spacy / peer:.2f} times as fast as datatrove")
-            wrong["spacy"] = differences(work / "spacy" / "merged", work / "datatrove" / "merged")
-        wrong["fast"] = differences(work / "fast_sample" / "merged", work / "datatrove" / "merged")
-        for name, lines in wrong.items():
-            print(f"words: {name}: {len(lines)} summaries differ", *lines, sep="\n  ")
+        print(f"refinery: {own / peer:.1f} times as fast as datatrove")
+        wrong = differences(work / "sample" / "merged", work / "datatrove" / "merged")
+        print(f"{len(wrong)} summaries differ", *wrong, sep="\n  ")
     session.results["differences"] = wrong
     arguments.out.mkdir(parents=True, exist_ok=True)
     (arguments.out / "results.json").write_text(json.dumps(session.results, indent=1), "utf-8")
-    return 1 if wrong.get("spacy") else 0
+    return 1 if wrong else 0
 
 
 def main() -> None:
@@ -157,7 +151,6 @@ def main() -> None:
     parser.add_argument("--share", type=int, default=10, help="the slow ones are given every so-manieth row")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--groups", nargs="+", default=GROUPS, choices=GROUPS)
-    parser.add_argument("--spacy", action=argparse.BooleanOptionalAction, default=True, help="measure words: spacy too")
     parser.add_argument("--timeout", type=float, default=7200)
     parser.add_argument("--refinery", default=f"{sys.executable} -m refinery")
     parser.add_argument("--datatrove", metavar="PYTHON")
