@@ -204,3 +204,18 @@ def test_export_removed_and_quarantine_are_the_input(
     assert len(kept) + len(removed) + len(quarantined) == len(samples)
     assert all(sample["id"] == sample["_row"] for sample in removed)
     assert not (drop_empty and any(sample["text"] == "" for sample in kept))
+
+
+def test_a_mapper_that_removes_leaves_the_text_that_it_has_read(tmp_path: Path) -> None:
+    folder = tmp_path / "own/mappers"
+    folder.mkdir(parents=True)
+    (folder / "cut_mapper.sql").write_text(
+        "/*---\ndoc: Cut.\nversion: 1\nexamples: [{text: a, out: a}]\n---*/\n"
+        "SELECT replace({{ text }}, 'x', '') AS _t, nullif(_t, {{ text }}) AS delta, _t <> '' AS keep_empty"
+    )
+    samples = [{"id": k, "text": text} for k, text in enumerate(["xx", "axb", "b"])]
+    steps: list[Any] = [{"sql_mapper": {"text": "text || 'x'"}}, "cut_mapper", {"sql_filter": {"where": "text <> 'b'"}}]
+    keys: dict[str, Any] = {"operators": [str(tmp_path / "own")]}
+    run = refine(tmp_path, samples, steps, removed_path=tmp_path / "removed", **keys)
+    found = {sample["id"]: (sample["text"], sample["step"]) for sample in removed_in(tmp_path / "removed")}
+    assert found == {0: ("xxx", 2), 2: ("b", 3)} and exported(run) == [{"id": 1, "text": "ab"}]
