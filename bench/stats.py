@@ -5,7 +5,8 @@
     python bench/stats.py --corpus corpus.jsonl --datatrove DATATROVE/bin/python
 
 DocStats, LineStats and WordStats in the groups summary, histogram, fqdn and suffix, from JSON lines to merged files.
-datatrove, which is slow, is given every --share-th row, in one file per worker. Rows without a url get one of a made-up host. Every figure is a whole command, from start to exit (for
+datatrove, which is slow, is given every --share-th row, in one file per worker. Rows without a url get one of a made-up
+host. Every figure is a whole command, from start to exit (for
 refinery: both commands together); rates are bytes of the `text` field per second of the best run. In the merged
 summaries of the sample the totals of all statistics are compared (not n: datatrove loses it for files whose total is
 zero). Writes results.json into --out. Exit 1 when they differ, or a command fails.
@@ -130,13 +131,13 @@ def bench(arguments: argparse.Namespace, work: Path) -> int:
     say("copying the corpus")
     size = prepare(arguments.corpus, work / "whole", 1, arguments.np)
     sample = prepare(arguments.corpus, work / "sample", arguments.share, arguments.np)
-    own = session.refinery("whole", work / "whole", size, arguments.repeats)
-    session.refinery("sample", work / "sample", sample, 1)
+    own = session.refinery("refinery", work / "whole", size, arguments.repeats)
+    session.refinery("refinery_sample", work / "sample", sample, 1)
     wrong: list[str] = []
     if arguments.datatrove:
         peer = session.datatrove(work / "sample", sample)
         print(f"refinery: {own / peer:.1f} times as fast as datatrove")
-        wrong = differences(work / "sample" / "merged", work / "datatrove" / "merged")
+        wrong = differences(work / "refinery_sample" / "merged", work / "datatrove" / "merged")
         print(f"{len(wrong)} summaries differ", *wrong, sep="\n  ")
     session.results["differences"] = wrong
     arguments.out.mkdir(parents=True, exist_ok=True)

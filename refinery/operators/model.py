@@ -228,8 +228,11 @@ def _names(pattern: str, params: Mapping[str, Any]) -> list[str]:
     found = PLACE.search(pattern)
     if found is None:
         return [pattern]
-    value = params.get(found["name"])
-    values = [value] if not isinstance(value, (list, tuple)) else list(value[:1] if found["first"] else value)
+    given = params.get(found["name"])
+    values: list[Any] = []
+    for value in getattr(given, "all_values", [given]):  # of a parameter that depends on a column, all that it may have
+        items = [value] if not isinstance(value, (list, tuple)) else list(value[:1] if found["first"] else value)
+        values += [item for item in items if item is not None]
     rests = _names(pattern[found.end() :], params)
     named = dict.fromkeys(str(value[0]) if isinstance(value, (list, tuple)) else str(value) for value in values)
     return [pattern[: found.start()] + value + rest for value in named for rest in rests]

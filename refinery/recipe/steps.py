@@ -216,11 +216,6 @@ class _Reader:
         if operator.kind == "deduplicator" or name not in operator.params or not is_by_column(node, spec):
             return take(node, spec, label, self.problems)
         assert isinstance(node, Mapping)
-        if any("{" + name in pattern for pattern in getattr(operator, "stats", {})):
-            self.problems.add(
-                node.place, f"{label} cannot depend on a column: statistics have its value in their names"
-            )
-            return _default(spec)
         return take_by_column(node, spec, label, name, self.problems)
 
     def _resources(self, operator: OperatorLike, entries: Given) -> dict[str, Any]:

@@ -100,3 +100,25 @@ def test_fineweb2(name: str) -> None:
         config = yaml.safe_load((WEB / "configs" / "fineweb-2" / case["config"]).read_text(encoding="utf-8"))
         chosen = parameters(op, config) | case.get("and", {}) | {"language": language}
         assert not differences(case, documents(), [{op: chosen}]), op
+
+
+def test_fineweb2_in_one_recipe() -> None:
+    """The same texts of several languages at once, with the numbers of the folder of FineWeb-2's files."""
+    chosen = [name for name in LANGUAGES if name.removeprefix("fineweb2_") in ("deu_Latn", "fra_Latn", "spa_Latn")]
+    if not chosen:
+        pytest.skip("no recorded results")
+    folder = {"by": "language_script", "folder": str(WEB / "configs" / "fineweb-2")}
+    given: dict[str, Any] = dict.fromkeys(("dup_para_frac", "dup_line_char_frac", "dup_para_char_frac"), 0)
+    given |= {"dup_line_frac": {**folder, "default": 0.3}}
+    given |= {name: {**folder, "default": []} for name in ("top_n_grams", "dup_n_grams")}
+    given["language"] = {"language_script": {"deu_Latn": "deu", "fra_Latn": "fra", "spa_Latn": "spa", "default": "eng"}}
+    found, expected = [], []
+    samples = []
+    for name in chosen:
+        case = next(one for one in read_lines(VECTORS / "fineweb2" / f"{name}.jsonl") if "repetition" in one["op"])
+        for result in case["results"]:
+            samples.append({"text": documents()[result["id"]]["text"], "language_script": case["language"]})
+            expected.append((result["id"], result["keep"], result.get("reason")))
+    rows = run_samples(samples, [{"gopher_repetition_filter": given}], columns={"language_script": "VARCHAR"})
+    found = [(id, row["kept"], row["reason"]) for (id, _, _), row in zip(expected, rows, strict=True)]
+    assert found == expected
