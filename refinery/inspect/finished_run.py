@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -85,9 +85,14 @@ class FinishedRun:
             columns.setdefault(table, {})[column] = kind
         return columns
 
-    def compiled(self) -> list[Chain]:
-        """Compile the recipe's stages with their conditions, even for a run that only measured; no input is read."""
-        recipe = replace(self.recipe, measure_only=False)
+    def compiled(self, params: Mapping[int, dict[str, Any]] | None = None) -> list[Chain]:
+        """Compile the recipe's stages with their conditions, even for a run that only measured; no input is read.
+
+        params: other parameters of steps, by their numbers.
+        """
+        changed = params or {}
+        steps = tuple(replace(step, params=changed.get(step.index, step.params)) for step in self.recipe.steps)
+        recipe = replace(self.recipe, measure_only=False, steps=steps)
         settings = CompileSettings.of(recipe, self.library)
         inputs = CompileInputs(settings, self.library, Schema(True, _AnyColumn()))
         return compile_chains(cut_at_barriers(recipe.steps, self.library), inputs)

@@ -82,10 +82,15 @@ def tune(stored: FinishedRun, operator: str, texts: Sequence[str]) -> Tuning:
     chains = stored.compiled()
     chain = next(chain for chain in chains if step.index in chain.alive)
     stats = [stat for stat in chain.stats if stat.step == step.index]
-    tried = _values(stored, step, spec, step.index in chain.conditions, texts)
+    by_condition = step.index in chain.conditions
+    tried = _values(stored, step, spec, by_condition, texts)
     _require_one_bound(chain, step, stats, tried)
     combinations = _combinations(step, tried, stats)
-    counts = _counted(stored, step, chain, stats, combinations, _others(stored, chains, step))
+    others = _others(stored, chains, step)
+    if by_condition:
+        counts = _counted_by_condition(stored, step, combinations, others)
+    else:
+        counts = _counted(stored, step, chain, stats, combinations, others)
     return _tuning(stored, step, stats, counts, _notes(stored, chains, step))
 
 
@@ -115,7 +120,8 @@ def _values(stored: FinishedRun, step: Any, spec: Any, conditional: bool, texts:
     conditional: the filter has a condition besides its bounds.
     """
     bounds = [name for ends in spec.bounds.values() for name in ends if name in spec.params and not conditional]
-    known = [*bounds, *RANGE_PARAMS] if bounds else []
+    numbers = [name for name, param in spec.params.items() if param.type in ("int", "float")] if conditional else []
+    known = [*bounds, *RANGE_PARAMS] if bounds else numbers
     again = f"refinery run {stored.run_dir.recipe} --set process.{step.index}"
     values_by_param: dict[str, list[Any]] = {}
     for text in texts:
@@ -194,10 +200,7 @@ def _counted(
     names, own = set(combinations[0]), chain.params_of(step)
     moving = [s for s in stats if s.low or s.high if names & {s.low, s.high, *RANGE_PARAMS}]
     fixed = [_condition(s, own) for s in stats if (s.low or s.high) and s not in moving]
-    versions = sorted(int(n) for c in stored.columns["row_outcomes"] for n in re.findall(r"^_bytes_(\d+)$", c))
-    text_version = max((version for version in versions if version <= step.index), default=versions[0])
-    is_last = not any(_removes(stored, other) for other in stored.recipe.steps if other.index > step.index)
-    here = f"coalesce(_dropped = {step.index}, FALSE)"
+    versions, text_version, is_last, here = _texts_around(stored, step)
     classes = template(read_sql("analysis/tune_classes.sql")).render(
         stats=[{"column": ident(s.column), "bounds": _bounds(s, step, combinations)} for s in moving],
         step=step.index,
@@ -211,6 +214,55 @@ def _counted(
     conditions = [
         " AND ".join(f"({_condition(stat, {**own, **values})})" for stat in moving) for values in combinations
     ]
+    return _trials(stored, step, combinations, conditions)
+
+
+def _counted_by_condition(
+    stored: FinishedRun, step: Any, combinations: Sequence[dict[str, Any]], others: str
+) -> list[Trial]:
+    """Count the samples that each combination keeps, by the conditions that the filter's body makes of it."""
+    old = _definitions(stored.compiled(), step)
+    conditions = []
+    for values in combinations:
+        chains = stored.compiled({step.index: {**step.params, **values}})
+        condition = verdicts(chains)[step.index]
+        changed = {name for name, sql in _definitions(chains, step).items() if old.get(name) != sql}
+        if condition is None or changed:
+            names = ", ".join(values)
+            what = f"{step.name} measures something else with another {names}, which the run has not stored"
+            again = f"refinery run {stored.run_dir.recipe} --set process.{step.index}.{min(values)}=... runs again."
+            raise RecipeError([Problem("--param", what, again)])
+        conditions.append(condition)
+    versions, text_version, is_last, here = _texts_around(stored, step)
+    rows = template(read_sql("analysis/tune_rows.sql")).render(
+        step=step.index,
+        here="FALSE" if is_last else here,
+        kept=f"(_dropped IS NULL OR {here}) AND {others}" if is_last else f"_dropped IS NULL AND {others}",
+        bytes_here=f"_bytes_{text_version}",
+        bytes_end=f"_bytes_{versions[-1]}",
+    )
+    stored.con.execute(rows).fetchall()
+    return _trials(stored, step, combinations, conditions)
+
+
+def _definitions(chains: Sequence[Chain], step: Any) -> dict[str, str]:
+    """What is computed up to a step, besides what it keeps: SQL by column."""
+    chain = next(chain for chain in chains if step.index in chain.alive)
+    flags = chain.columns_of("alive")
+    return {d.name: d.sql for d in chain.layers.definitions() if d.step <= step.index and d.name not in flags}
+
+
+def _texts_around(stored: FinishedRun, step: Any) -> tuple[list[int], int, bool, str]:
+    """Versions of the text, the one at the step, True if no later step removes samples, and SQL for "removed here"."""
+    versions = sorted(int(n) for c in stored.columns["row_outcomes"] for n in re.findall(r"^_bytes_(\d+)$", c))
+    text_version = max((version for version in versions if version <= step.index), default=versions[0])
+    is_last = not any(_removes(stored, other) for other in stored.recipe.steps if other.index > step.index)
+    return versions, text_version, is_last, f"coalesce(_dropped = {step.index}, FALSE)"
+
+
+def _trials(
+    stored: FinishedRun, step: Any, combinations: Sequence[dict[str, Any]], conditions: Sequence[str]
+) -> list[Trial]:
     rows = stored.con.execute(template(read_sql("analysis/tune.sql")).render(conditions=conditions)).fetchall()
     rows = rows or [(number, 0, 0, 0, 0, 0, 0) for number in range(len(conditions))]  # no sample came to the step
     return [
@@ -227,7 +279,8 @@ def _counted(
 
 def _removes(stored: FinishedRun, step: Any) -> bool:
     """Return whether a step can remove samples."""
-    return stored.operator_of(step).kind in ("filter", "deduplicator")
+    operator = stored.operator_of(step)
+    return operator.kind in ("filter", "deduplicator") or operator.removes_samples
 
 
 def _bounds(stat: Stat, step: Any, combinations: Sequence[Mapping[str, Any]]) -> list[float]:

@@ -20,6 +20,9 @@ PLACE = re.compile(r"\{(?P<name>\w+)(?P<first>\[0\])?\}")
 # A column with a new text.
 _GIVES_TEXT = re.compile(r"\bAS\s+(delta|text)\b", re.IGNORECASE)
 
+# A mapper's condition for keeping a sample.
+_GIVES_VERDICT = re.compile(r"\bAS\s+\"?keep", re.IGNORECASE)
+
 KINDS = {"mappers": "mapper", "filters": "filter", "statistics": "stats", "deduplicators": "deduplicator"}
 PARAM_TYPES = {
     "int", "float", "bool", "str", "regex", "sql", "list[str]", "list[int]", "str_or_list", "folder", "file", "path", "any",
@@ -145,6 +148,11 @@ class Operator:
         """True if its steps make a new version of the text."""
         gives = _GIVES_TEXT.search(self.sql) is not None
         return gives or not self.writes if self.kind == "mapper" else gives and self.kind == "filter"
+
+    @property
+    def removes_samples(self) -> bool:
+        """True if a mapper may remove samples."""
+        return self.kind == "mapper" and _GIVES_VERDICT.search(self.sql) is not None
 
     @property
     def matcher(self) -> Matcher:
