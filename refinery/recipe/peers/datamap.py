@@ -6,7 +6,8 @@ the translation, with a note.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Mapping
 from typing import Any
 
 from refinery.recipe.peers.model import FindFile, Item, Source, Translation
@@ -24,10 +25,9 @@ _NOT_WRITTEN = {
     "rename_modifier": "export_fields renames fields of the export",
     "constant_annotator": "a view over the export can add a constant",
     "gzip_annotator": "no operator measures how well a text compresses",
-    "hash_annotator": "deduplicators compute hashes of their own",
 }
 _NO_PLACE = {
-    "token_count_annotator": "token_stats counts the tokens of a tokenizer",
+    "token_count_annotator": "token_stats counts the tokens of a tokenizer; its count is token_count",
     "ultrafineweb_annotator": "its cleaning of texts is not that of fasttext_annotator; use fasttext_filter",
 }
 # Arguments of each processor with the type that the program reads; other arguments have no effect there.
@@ -109,13 +109,23 @@ def _first(keys: Any) -> str:
     return fields[0] if len(fields) == 1 else f"coalesce({', '.join(fields)})"
 
 
+# Arguments that name a field which the processor writes, and those that name fields which it reads. Here the first are
+# statistics, named by the last part of the path, and the others SQL.
+_WRITES = {
+    "fasttext_annotator": "output_field", "max_extractor": "output_attribute", "word_count_adder": "word_count_field",
+    "hash_annotator": "hash_destination", "madlad400_sentence_annotator": "annotation_key",
+}  # fmt: skip
+_READS = {
+    "float_filter": "float_field", "string_eq_filter": "str_field", "max_extractor": "main_attribute",
+    "madlad400_rule_filter": "annotation_key", "word_removal_ratio_filter": "word_count_field",
+    "madlad400_sentence_annotator": "langid_field", "interval_filter": "interval_field",
+}  # fmt: skip
+
+
 class _Steps:
     def __init__(self, find: FindFile, result: Translation) -> None:
         self.find, self.result = find, result
-        self.rules: dict[str, Callable[[dict[str, Any]], tuple[dict[str, Any], list[str]]]] = {
-            "regex_line_modifier": self._regex_lines,
-            "substring_line_modifier": self._substring_lines,
-        }
+        self.written: dict[str, str] = {}  # path of a field that a processor writes -> statistic
 
     def item(self, step: Mapping[str, Any], line: int) -> Item:
         name = str(step["name"])
@@ -126,23 +136,48 @@ class _Steps:
             return Item(name, line, notes=[f"No step: its field is not written ({_NOT_WRITTEN[name]})."])
         field = given.pop("text_field", None)
         known, notes = _as_the_program_reads(name, given)
+        if known.pop("max_text_length", 0):
+            return Item(name, line, missing="max_text_length: the whole text is classified here")
         for key in _FILES:
             if isinstance(known.get(key), str):
                 known[key] = self.find(known[key])
-        known, more = self.rules.get(name, lambda params: (params, []))(known)
+        notes += self._own_notes(name, known)
+        self._fields(name, known)
         if field is not None and field != self.result.keys.get("text_keys", "text"):
             known["text_key"] = field
         shared = {"as": "datamap"} if name in _SHARED else {}
         beside = {"name": str(step["step"])} if "step" in step else {}
-        return Item(name, line, [{name: {**shared, **known}, **beside}], notes=[*notes, *more])
+        return Item(name, line, [{name: {**shared, **known}, **beside}], notes=notes)
 
-    def _regex_lines(self, params: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-        return params, [] if "regex" in params else ["Its default expression is used, as by the program."]
+    def _own_notes(self, name: str, params: dict[str, Any]) -> list[str]:
+        if name == "regex_line_modifier" and "regex" not in params:
+            return ["Its default expression is used, as by the program."]
+        if name == "substring_line_modifier" and "max_len" not in params:
+            return ["The program has no limit of words here: lines of any length lose it."]
+        if name == "madlad400_sentence_annotator" and 1 not in params.get("rules_to_include", [1]):
+            params.pop("fast_text_file", None)
+            params.pop("langid_field", None)
+            return ["Without rule 1, no sentence is asked for its language."]
+        return []
 
-    def _substring_lines(self, params: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-        return params, [] if "max_len" in params else [
-            "The program has no limit of words here: lines of any length lose it."
-        ]
+    def _fields(self, name: str, params: dict[str, Any]) -> None:
+        """Put statistics and SQL in place of the paths of fields."""
+        if name in _READS and _READS[name] in params:
+            params[_READS[name]] = self._read(str(params[_READS[name]]))
+        key = _WRITES.get(name, "")
+        if key in params:
+            path = str(params[key])
+            params[key] = self.written[path] = path.rpartition(".")[2]
+
+    def _read(self, path: str) -> str:
+        """SQL for a field: below a statistic that an earlier processor makes, or of the data."""
+        if path in self.written:
+            return _part(self.written[path])
+        above = max((known for known in self.written if path.startswith(f"{known}.")), key=len, default="")
+        if not above:
+            return _field(path)
+        inner = path.removeprefix(f"{above}.").replace("'", "''")
+        return f"{_part(self.written[above])} ->> '{inner}'"
 
 
 def _as_the_program_reads(name: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
@@ -163,4 +198,8 @@ def _as_the_program_reads(name: str, given: Mapping[str, Any]) -> tuple[dict[str
 
 def _field(path: str) -> str:
     """A dotted path as SQL."""
-    return ".".join('"' + part.replace('"', '""') + '"' for part in str(path).split("."))
+    return ".".join(_part(part) for part in str(path).split("."))
+
+
+def _part(name: str) -> str:
+    return name if re.fullmatch(r"[a-z][a-z0-9_]*", name) else '"' + name.replace('"', '""') + '"'

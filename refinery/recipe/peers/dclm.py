@@ -124,8 +124,8 @@ class _Steps:
         languages, threshold = given.get("keep_languages", []), given.get("threshold", 0.0)
         if key in self.models:
             return self._item({"language_filter": {"languages": languages, "language_threshold": threshold}})
-        scores = [f"{key}.{language}" for language in languages]
-        return self._item({"sql_filter": {"where": " OR ".join(f"{_field(s)} > {threshold!r}" for s in scores)}})
+        params = {"as": "dclm", "key": _field(key), "keep_languages": languages, "threshold": threshold}
+        return self._item({"language_filter": params})
 
     def _classify(self, given: dict[str, Any]) -> Item:
         self.models[str(given.get("key", ""))] = self.find(str(given.get("model_filename", "")))

@@ -105,6 +105,12 @@ class _Stream:
             if reason := self._tag(tagger, line):
                 self.result.items.append(Item(name, line, missing=reason))
                 return
+            if type_ == "has_naughty_word":
+                missing = (
+                    f"the list of words is not ours: give {tagger} naughty_words: FILE, then bound has_naughty_word"
+                )
+                self.result.items.append(Item(name, line, missing=missing))
+                return
             if _SINGULAR.fullmatch(type_):
                 notes.append(f"{tagger} never writes {type_} (its name is {type_}s), so dolma removes nothing here.")
                 terms.append("false")

@@ -46,8 +46,12 @@ pipeline:
       max_length: 3
   - name: symbol_ratio_filter
     kwargs: {max_symbol_to_word_ratio: 0.5}
-  - name: hash_annotator
-    kwargs: {hash_source: text}
+  - name: add_id
+    kwargs: {id_key: id}
+  - name: fasttext_annotator
+    kwargs: {fast_text_file: model.bin, output_field: metadata.lang}
+  - name: float_filter
+    kwargs: {float_field: metadata.lang.__label__en, lower_bound: 0.65}
 """
 
 FINEWEB2 = """
@@ -119,6 +123,8 @@ def test_datamap_takes_defaults_where_the_program_does() -> None:
     assert [step for item in found.items for step in item.steps] == [
         {"text_len_filter": {"lower_bound": 4}},
         {"symbol_ratio_filter": {"as": "datamap", "max_symbol_to_word_ratio": 0.5}},
+        {"fasttext_annotator": {"fast_text_file": "model.bin", "output_field": "lang"}},
+        {"float_filter": {"float_field": "lang ->> '__label__en'", "lower_bound": 0.65}},
     ]
     notes = " ".join(note for item in found.items for note in item.notes)
     assert "'262,144', which datamap-rs takes for its default" in notes and "does not read max_length" in notes
@@ -178,7 +184,7 @@ def test_the_written_recipe_has_every_step_or_its_reason(name: str, text: str) -
 
 def test_a_configuration_runs_as_it_is(tmp_path: Path) -> None:
     """The ledger names the line of the configuration."""
-    (tmp_path / "code.yaml").write_text(DATAMAP, encoding="utf-8")
+    (tmp_path / "code.yaml").write_text(DATAMAP.partition("  - name: fasttext_annotator")[0], encoding="utf-8")
     texts = ["abc", "words enough", "# # # one"]
     (tmp_path / "in.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts), encoding="utf-8")
     keys = {"dataset_path": str(tmp_path / "in.jsonl"), "export_path": str(tmp_path / "kept.jsonl")}
