@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,6 +73,14 @@ class ReportStep:
         return step_label(self.operator, self.name)
 
 
+@dataclass(frozen=True)
+class Reason:
+    """A reason of a step, and the samples that it removed for it. text: None for all reasons that are not listed."""
+
+    text: str | None
+    removed: int
+
+
 def read_facts(tables: RunTables) -> Facts:
     """Read the facts of the run."""
     [run] = tables.rows("SELECT * FROM runs")
@@ -89,6 +98,23 @@ def read_steps(tables: RunTables) -> list[ReportStep]:
     plain = ", ".join(name for name in ReportStep.__dataclass_fields__ if name != "name")
     rows = tables.rows(f"SELECT {plain}, {name_column(tables.con)} AS name FROM steps ORDER BY step")
     return [ReportStep(**{**row, "parameters": json.loads(row["parameters"])}) for row in rows]
+
+
+# Reasons listed for one step; the others are one row.
+MOST_REASONS = 20
+
+
+def read_reasons(tables: RunTables, steps: Sequence[ReportStep]) -> dict[int, list[Reason]]:
+    """Read how many samples each step removed for each of its reasons, the most frequent first.
+
+    Steps with a single reason are left out, and deduplicators, whose reasons name the kept sample.
+    """
+    several: dict[int, list[Reason]] = {}
+    filters = {step.step for step in steps if step.kind != "deduplicator"}
+    for row in tables.query("reasons", most=MOST_REASONS):
+        if row["step"] in filters and row["reasons"] > 1:
+            several.setdefault(row["step"], []).append(Reason(row["reason"], row["removed"]))
+    return several
 
 
 def _manifest(tables: RunTables) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from refinery.inspect.report import figures
 from refinery.inspect.report.differences import difference
 from refinery.inspect.report.duplicates import ROWS, read_duplicates
 from refinery.inspect.report.examples import read_examples
-from refinery.inspect.report.facts import MOST_FILES, ReportStep, read_facts, read_steps
+from refinery.inspect.report.facts import MOST_FILES, ReportStep, read_facts, read_reasons, read_steps
 from refinery.inspect.report.replayed import Replay
 from refinery.inspect.report.resources import read_resources
 from refinery.inspect.report.sources import MOST as MOST_SOURCES
@@ -92,6 +92,7 @@ def page(work_dir: Path) -> str:
         content: dict[str, Any] = {
             "facts": facts,
             "steps": steps,
+            "reasons": read_reasons(tables, steps),
             "labels": {step.step: step.label for step in steps},
             "statistics": statistics,
             "correlations": read_correlations(tables, statistics),

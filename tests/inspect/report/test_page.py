@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -288,3 +289,12 @@ def test_a_statistic_that_does_not_vary_has_no_histogram(tmp_path: Path) -> None
     found = LexborHTMLParser(page(run.work_dir))
     assert "All 9 samples have the value 16. Bounds: from 2." in histogram(found, "text_len").text()
     assert not found.css("#statistics svg") and "not two statistics" in found.css_first("#correlations").text()
+
+
+def test_the_waterfall_has_the_reasons_of_a_step(tmp_path: Path) -> None:
+    texts = ["the cat and the dog " * n for n in (1, 2, 3, 20)] + ["# " * 60, "of " + "x " * 60]
+    steps: list[Any] = [{"gopher_quality_filter": {"max_avg_word_length": 20, "min_avg_word_length": 1}}]
+    run = refine(tmp_path, [{"id": i, "text": text} for i, text in enumerate(texts)], steps)
+    rows = re.findall(r'<tr class="reason">.*?</tr>', page(run.work_dir))
+    found = [re.findall(r"<th[^>]*>(.*?)</th>.*?<td class=\"n\">(\d+)</td>", row) for row in rows]
+    assert found == [[("gopher_short_doc", "4")], [("gopher_enough_stop_words", "1")]]
