@@ -33,8 +33,9 @@ $(VENV)/core: pyproject.toml
 		(export REFINERY_BUILD_PACKAGES=none; $(call install,--no-build-isolation -e .)) && wait $$!
 	@touch $@
 
+# Some packages of the extras are built from source, with tools of their own.
 $(VENV)/ready: $(VENV)/core
-	export REFINERY_BUILD_PACKAGES=none; $(call install,--no-build-isolation -e '.[dev]')
+	export REFINERY_BUILD_PACKAGES=none; $(call install,-e '.[dev]')
 	@touch $@
 
 kernels: $(VENV)/core  ## Build the kernels of modules that have changed
