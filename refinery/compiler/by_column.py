@@ -8,7 +8,7 @@ rendered with each of them, and a CASE over the column chooses.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from refinery.common.lazy import exp
@@ -23,7 +23,7 @@ _MOST_BODIES = 4096
 _TYPES = {"int": "BIGINT", "float": "DOUBLE"}
 _FURTHEST = {"BIGINT": (-(2**63) + 1, 2**63 - 1), "DOUBLE": (-math.inf, math.inf)}
 
-Render = Callable[[Mapping[str, Any]], exp.Select]
+Render = Callable[[Mapping[str, Any]], Any]  # gives a SELECT; sqlglot is not imported for its type
 
 
 def stored_name(operator: Operator, param: str) -> str:
@@ -69,13 +69,13 @@ def select_by_column(
             break
         shaping |= constants
     number = looked_up.number(choices) if choices.column else ""
-    body = _merged(selects, number)
-    verdicts = [projection for projection in body if is_verdict(projection.alias_or_name)]
+    body = _merged(selects, number, looked_up.own)
+    verdicts = [projection for projection in body if is_verdict(projection.alias_or_name, looked_up.own)]
     stored = {name: stored_name(operator, name) for name in keyed if operator.params[name].type in _TYPES}
     names = {looked_up.value(name).sql: stored[name] for name in columns if name in stored}
     for projection in verdicts:
         _rename(projection, names)
-    rest = [projection for projection in body if not is_verdict(projection.alias_or_name)]
+    rest = [projection for projection in body if not is_verdict(projection.alias_or_name, looked_up.own)]
     late = looked_up.private(rest)
     held = [_alias(looked_up.value(name).sql, stat) for name, stat in stored.items()]
     return exp.Select(expressions=[*rest, *late, *held, *verdicts])
@@ -216,13 +216,13 @@ def in_constants(tree: exp.Expr, functions: Sequence[Function], columns: Iterabl
     return found
 
 
-def _merged(selects: Sequence[exp.Select], number: str) -> list[exp.Expr]:
+def _merged(selects: Sequence[exp.Select], number: str, stats: Collection[str]) -> list[exp.Expr]:
     """The columns of all bodies: where they differ, a CASE over the number of the sample's body."""
     bodies = [{one.alias_or_name: one.unalias() for one in select.expressions} for select in selects]
     names = sorted({name for body in bodies for name in body}, key=lambda name: _place(name, bodies))
     merged = []
     for name in names:
-        other = exp.true() if is_verdict(name) else exp.null()
+        other = exp.true() if is_verdict(name, stats) else exp.null()
         first, *others = (body.get(name, other) for body in bodies)
         case = exp.Case()
         for at, expression in enumerate(others, 1):

@@ -176,7 +176,7 @@ class _Compiler(ChainNames):
                 if operator.changes_text:
                     self._mapper(step, keys, select, note)
                 self._write(step, operator, select, note)
-                if verdicts_of(select) and not self.around.measure:
+                if verdicts_of(select, ()) and not self.around.measure:
                     self._filter(step, operator, select, note)
                 return
             if operator.kind == "stats" or self.around.measure:
@@ -267,7 +267,7 @@ class _Compiler(ChainNames):
             name, expression = projection.alias_or_name, projection.unalias()
             require_one_sample(expression)
             # A condition names the statistics selected beside it; their columns are inserted once they are defined.
-            mine = own | inner if is_verdict(name) else inner
+            mine = own | inner if is_verdict(name, own) else inner
             expression = resolve(expression, partial(self._own_or_other, mine, keys), self._known())
             expression = self.fields.by_value(expression)
             if name.startswith("_"):
@@ -359,7 +359,7 @@ class _Compiler(ChainNames):
         bounded = {name: ends for name, ends in operator.bounds_of(step.params).items() if name in columns}
         params = self.chain.params_of(step)
         conditions = [in_range(ident(columns[name]), kept_range(params, *ends)) for name, ends in bounded.items()]
-        verdicts = verdicts_of(select)
+        verdicts = verdicts_of(select, columns)
         if verdicts:
             conditions.append(self._predicate(step, operator, verdicts, columns))
             self.chain.conditions.add(step.index)
@@ -400,7 +400,7 @@ class _Compiler(ChainNames):
         by_column, bounds = stored_types(operator, step.params), operator.bounds_of(step.params)
         stats = operator.stats_of(step.params) | {name: {"type": kind} for name, kind in by_column.items()}
         for name, expression in select.items():
-            if operator.kind != "stats" and (is_verdict(name) or name in TEXTS):
+            if operator.kind != "stats" and (is_verdict(name, stats) or name in TEXTS):
                 continue
             if name not in stats:
                 raise ValueError(f"selects {name!r}, which its header's stats do not name")

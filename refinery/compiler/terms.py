@@ -25,14 +25,14 @@ CONDITION = re.compile(r"\bAS\s+\"?keep_", re.IGNORECASE)
 _CODES = 32
 
 
-def is_verdict(name: str) -> bool:
-    """Return whether a column of an operator's body holds a condition for keeping a sample."""
-    return name == "keep" or name.startswith("keep_")
+def is_verdict(name: str, stats: Collection[str]) -> bool:
+    """Return whether a column of a body is a condition for keeping a sample. stats: the operator's statistics."""
+    return name == "keep" or (name.startswith("keep_") and name not in stats)
 
 
-def verdicts_of(select: Mapping[str, exp.Expr]) -> dict[str, exp.Expr]:
+def verdicts_of(select: Mapping[str, exp.Expr], stats: Collection[str]) -> dict[str, exp.Expr]:
     """Conditions that a body selects, in order, by the reason for removing a sample; the reason of `keep` is empty."""
-    return {name.removeprefix("keep").removeprefix("_"): sql for name, sql in select.items() if is_verdict(name)}
+    return {name.removeprefix("keep").removeprefix("_"): sql for name, sql in select.items() if is_verdict(name, stats)}
 
 
 @dataclass(frozen=True)

@@ -29,9 +29,7 @@ from refinery.operators.model import (
 )
 from refinery.operators.peers import PEERS
 
-_TAKEN = (
-    "columns that begin with _ are private to the operator, and `keep` and names that begin with keep_ are conditions"
-)
+_TAKEN = "columns that begin with _ are private to the operator, and `keep` is a condition"
 
 
 _FIELDS = {
@@ -121,8 +119,7 @@ def _peers(path: Path, header: dict[str, Any]) -> dict[str, Any]:
 
 def _check_stats(path: Path, kind: str, header: dict[str, Any], params: Mapping[str, Any]) -> None:
     for stat in header.get("stats") or {}:
-        taken = stat.lower() == "keep" or stat.lower().startswith("keep_")
-        if not stat or stat.startswith("_") or (kind != "stats" and taken):
+        if not stat or stat.startswith("_") or (kind != "stats" and stat.lower() == "keep"):
             raise OperatorError(f"{path}: a statistic cannot be named {stat!r}: {_TAKEN}")
         for place in PLACE.finditer(stat):
             if place["name"] not in params:

@@ -1,6 +1,6 @@
 /*---
 doc: >
-  Remove Markdown's marks, line by line: of **bold**, *italic* and _underlined_ text the text stays, of a link [text](address)
+  Remove Markdown's marks, line by line: of **bold**, *italic* and _underlined_ text the text stays, of a link
   the address. Any two * or _ of a line are a pair, so `2*3*4` becomes `234` and `a_b_c` becomes `abc`.
 version: 1
 peer: MarkdownRemover of NeMo Curator

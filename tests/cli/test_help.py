@@ -40,7 +40,7 @@ def test_help_cuts_no_description(call: Call) -> None:
         (["diff", "--limt", "3", "a", "b"], "--limit"),
         (["run", "recipe.yaml", "--trace_nun", "1"], "trace_num"),
         (["statsu", "run"], "status"),
-        (["ops", "text_len_filter"], "text_length_filter"),
+        (["ops", "text_lenght_filter"], "text_length_filter"),
     ],
 )
 def test_misspelt_words(call: Call, words: list[str], near: str) -> None:

@@ -216,7 +216,7 @@ def test_what_is_wrong_is_not_valid(text: str) -> None:
 def test_defaults_of_operators_are_valid(name: str) -> None:
     """Every operator with all its parameters at their defaults, and those of Data-Juicer's base class."""
     params = {
-        n: "x" if p.required else list(p.default) if isinstance(p.default, tuple) else p.default
+        n: (p.choices or ("x",))[0] if p.required else list(p.default) if isinstance(p.default, tuple) else p.default
         for n, p in LIBRARY.operators[name].params.items()
     }
     whole = {"process": [{name: params | dict.fromkeys(BASE_PARAMS, 1) | params}]}

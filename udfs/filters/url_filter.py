@@ -72,7 +72,7 @@ OPERATOR = {
             "type": "list[str]",
             "default": None,
             "nullable": True,
-            "doc": "Categories of UT1 to use, such as adult; null: all folders in `lists`.",
+            "doc": "Categories of UT1 to use, such as adult; null: all in `lists`.",
         },
         "domains_file": {"type": "file", "default": None, "nullable": True, "doc": "File of more domains."},
         "urls_file": {"type": "file", "default": None, "nullable": True, "doc": "File of more addresses."},

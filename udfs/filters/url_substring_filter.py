@@ -206,8 +206,8 @@ def problems(params: dict[str, Any]) -> list[str]:
     path = params.get("banlist_from_fname") or params.get("banlist_file")
     if wrong:
         return wrong
-    if path and path.endswith((".pkl", ".pickle")):
-        return [f"{path}: a pickled expression is not read; write its entries into a text file, one a line"]
+    if path and path.endswith(".pkl"):
+        return [f"{path}: a compiled expression is not read; write its entries into a text file, one a line"]
     if path and params.get("banlist") and peer == "datamap":
         return ["banlist and banlist_file are both given; take one of them away"]
     try:

@@ -84,7 +84,7 @@ OPERATOR = {
             "choices": ["txt", "markdown", "html", "xml"],
             "doc": "trafilatura: the form of the text.",
         },
-        "prune_xpath": {"type": "str_or_list", "default": None, "doc": "trafilatura: XPath of elements to leave out."},
+        "prune_xpath": {"type": "str_or_list", "default": None, "doc": "trafilatura: elements to leave out, in XPath."},
         "min_extracted_size": {
             "type": "int",
             "default": None,

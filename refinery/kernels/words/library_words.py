@@ -139,7 +139,7 @@ def _thai(text: str, code: str) -> list[str]:
 def _thai_sentences(text: str, code: str) -> list[str]:
     from pythainlp.tokenize import sent_tokenize
 
-    return sent_tokenize(text)
+    return [str(sentence) for sentence in sent_tokenize(text)]
 
 
 def _indic(text: str, code: str) -> list[str]:
