@@ -24,12 +24,16 @@ OPERATOR = {
             "nullable": True,
             "doc": "Language, or list of them, as the model names them; null: any.",
         },
-        "language_threshold": {"type": "float", "default": 0.65, "doc": "Score that must be exceeded."},
+        "language_threshold": {
+            "type": "float",
+            "default": 0.65,
+            "doc": "Score that must be exceeded. It may depend on the language that is found: {language: {fr: 0.8, default: 0.65}}.",
+        },
         "backend": {
             "type": "str",
             "default": "ft176",
             "choices": ["ft176", "glotlid"],
-            "doc": "Labels of the model: languages, or with glotlid languages with a script.",
+            "doc": "Labels of the model: languages, or with glotlid languages with a script, as GlotLID and OpenLID-v3 have them.",
         },
         "label_only": {"type": "bool", "default": False, "doc": "Measure, and keep all samples."},
         "keep_top_pairs_threshold": {
@@ -51,7 +55,7 @@ OPERATOR = {
             "nullable": True,
             "asset": "cis-lmu/glotlid/model_v3.bin",
             "needed": {"as": "datatrove", "backend": "glotlid"},
-            "doc": "Model for glotlid.",
+            "doc": "Model for glotlid, or another with such labels. Models of gigabytes are mapped, not copied.",
         },
         "keep_languages": {
             "type": "list[str]",
@@ -216,6 +220,20 @@ OPERATOR = {
             },
             "stats": {"language": "de", "language_score": 0.5000100135803223},
             "keep": True,
+        },
+        {
+            "text": "The",
+            "params": {"model": "lid.bin", "language_threshold": {"language": {"de": 0.6, "default": 0.4}}},
+            "files": {
+                "lid.bin": {
+                    "zlib": (
+                        "eNrbJeavz8PAwMAExKxQzIhEM0MxMkgBYl1nmdePzKTsWaHyIP2cUPn/UGCjX2yH0FySkYrgpKQWITjx8TmJSak5"
+                        "8fGpeXBBRrhgCkIbI5zFxIABHBgYGvYD6QNA2h6uAKEQKAhWAMb2ANgQIAs="
+                    )
+                }
+            },
+            "stats": {"language": "de", "language_score": 0.5000100135803223},
+            "keep": False,
         },
         {
             "text": "",
