@@ -226,8 +226,8 @@ def test_what_no_machine_has_is_an_error(driver: Any, tmp_path: Path) -> None:
 
 def test_tasks_ask_for_what_their_operators_declare() -> None:
     library = Library()
-    plain = Step(1, "word_stats", {"words": "fast"})
-    model = Step(2, "word_stats", {"words": "spacy"})
+    plain = Step(1, "word_stats", {"language": "eng"})
+    model = Step(2, "word_stats", {"language": "deu"})
     assert of_stage([plain], library.operators, 0) == TaskResources(1, 0, 0, False, "")
     assert of_stage([plain, model], library.operators, 1000).stays
     assert TaskResources(1, 1000, 0.5).options() == {"num_cpus": 1, "num_gpus": 0.5, "memory": 1000}
