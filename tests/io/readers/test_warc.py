@@ -299,7 +299,9 @@ def _numbers() -> dict[str, int]:
 def test_a_missing_library_is_an_error_before_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "a.warc").write_bytes(page(1))
     monkeypatch.setattr(model, "find_spec", lambda name: None)
-    with pytest.raises(DataError, match=r"reading warc needs the Python package 'fastwarc'.*pip install .*'fastwarc>=2'"):
+    with pytest.raises(
+        DataError, match=r"reading warc needs the Python package 'fastwarc'.*pip install .*'fastwarc>=2'"
+    ):
         find([tmp_path / "a.warc"])
 
 
