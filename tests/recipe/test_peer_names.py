@@ -43,7 +43,6 @@ def test_names_in_a_header(peer: str, names: list[tuple[str, str]]) -> None:
         ("GopherQualityFilter", "GopherQualityFilter of datatrove is here: - gopher_quality_filter"),
         ("gopherqualityfilter", "- gopher_quality_filter"),
         ("WordCountFilter", "WordCountFilter of NeMo Curator is here: - word_count_filter"),
-        ("gopher_v1", "gopher_v1 of dolma is here: - gopher_quality_filter and - gopher_repetition_filter"),
         ("LambdaFilter", 'sql_filter: {where: "CONDITION"}'),
         ("specified_numeric_field_filter", '{where: "FIELD BETWEEN 1 AND 10"}'),
     ],
