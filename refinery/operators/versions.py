@@ -31,16 +31,20 @@ LEFT_OUT = {
 _LEFT_OUT = tuple(f"{package}/" for package in LEFT_OUT)
 # Requirements of refinery and of its extras that compute results; pyproject.toml has them all (tests/operators/test_versions.py).
 COMPUTING = (
-    "duckdb", "fastwarc", "ftfy", "jinja2", "jieba", "numpy", "pyarrow", "pyyaml", "regex", "resiliparse", "selectolax",
-    "sentencepiece", "spacy", "sqlglot", "tldextract", "tokenizers",
+    "duckdb", "fastwarc", "ftfy", "indic-nlp-library", "jinja2", "jieba", "khmer-nltk", "kiwipiepy", "laonlp", "numpy", "pyarrow",
+    "pythainlp", "pyvi", "pyyaml", "regex", "resiliparse", "selectolax", "sentencepiece", "spacy", "sqlglot",
+    "sudachidict-core", "sudachipy", "tldextract", "tokenizers",
 )  # fmt: skip
 # Packages that these call where they are installed: for names of hosts, and words of languages.
-_BEHIND = ("idna", "natto-py", "pythainlp", "pyvi", "spacy-pkuseg", "sudachidict-core", "sudachipy")
+_BEHIND = ("idna", "kiwipiepy-model", "natto-py", "spacy-pkuseg")
 # Requirements, also of extras, that compute no result, and extras that compute those of one operator alone.
 # Of the build alone (see `kernels.core.library.compiler`): llvmlite, numba.
 FOR_SHOW = {"click", "fsspec", "llvmlite", "numba", "psutil", "ray", "rich", "s3fs", "xxhash"}
 OF_OPERATORS = {
     "embedding_mapper": ("model2vec", "sentence-transformers"),
+    "general_comment_to_code_filter": ("comment-parser",),
+    "html_boilerplate_filter": ("beautifulsoup4",),
+    "page_length_filter": ("blingfire", "nltk"),
     "extract_html_mapper": ("justext", "lxml-html-clean", "resiliparse", "trafilatura"),
 }
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

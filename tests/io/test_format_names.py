@@ -14,7 +14,8 @@ from refinery.io.writers.registry import EXPORT_TYPES
 
 PACKAGE = Path(__file__).parents[2] / "refinery"
 OWN = ("io/readers", "io/writers")
-NAMES = {reader.name for reader in READERS} | {*EXPORT_TYPES} - {"none"}
+# `sql` is also a type of sources and of parameters.
+NAMES = ({reader.name for reader in READERS} | {*EXPORT_TYPES}) - {"none", "sql"}
 # `text` and `json` are words of other things: of columns, types and logs.
 HOLDERS = {"format", "kind", "export_format", "export_type", "form", "layout"}
 AMBIGUOUS = {"text", "json"}
