@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import regex
 
 from refinery.common.extras import install_command
+from refinery.common.packages import installed_version
 from refinery.kernels.words import spacy_words
 from refinery.kernels.words.mark_characters import END_MARKS
 
@@ -23,6 +24,10 @@ _LONG_NUMBER = re.compile("[0-9,]{20,}")  # left out for Korean, since they take
 _MOST_BYTES, _STEP = 40_000, 10  # of a part of a Japanese text, which is cut at a multiple of so many characters
 
 _local = threading.local()
+
+
+# The first release of Kiwi without the model that datatrove's release uses.
+_OTHER_KIWI = (0, 21)
 
 
 class Splitter(NamedTuple):
@@ -49,9 +54,16 @@ def problems(language: str, parameter: str) -> list[str]:
             f"{parameter}: und cuts at white space and marks, as for languages without a tokenizer"
         ]
     module, package, _, _ = SPLITTERS[library]
-    if find_spec(module):
-        return []
-    return [f"{parameter}: words of {language} need the package {package}: {install_command('languages')}"]
+    if not find_spec(module):
+        return [f"{parameter}: words of {language} need the package {package}: {install_command('languages')}"]
+    if library == "kiwi" and _release(package) >= _OTHER_KIWI:
+        what = f"{package} {installed_version(package)} has no skip-bigram model, and cuts other words than datatrove"
+        return [f"{parameter}: {what}. Install an earlier one: {install_command('languages')}"]
+    return []
+
+
+def _release(package: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in installed_version(package).split(".")[:2] if part.isdigit())
 
 
 def words(text: str, language: str) -> list[str]:
