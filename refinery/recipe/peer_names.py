@@ -72,5 +72,5 @@ def answer_to(name: str, library: LibraryLike) -> str | None:
 
 
 def sentence(one: PeerName) -> str:
-    """What another tool's operator is here."""
+    """The counterpart of another tool's operator."""
     return f"{one.name} of {one.tool} is here: {one.answer}"

@@ -19,7 +19,7 @@ _POLICIES = tuple(phrase for phrase, kind, _ in PHRASES if kind == POLICY)
 
 
 def c4_lines(column: pa.Array, rules: Sequence[int], by_sentence: bool, language: str) -> pa.Array:
-    """What is left of each text, and counts, as a struct; NULL for NULL."""
+    """The rest of each text, and counts, as a struct; NULL for NULL."""
     found = [None if text is None else _judged(text, rules, by_sentence, language) for text in column.to_pylist()]
     counts = np.array([row[1] if row else [0] * len(FIELDS) for row in found], np.int64).reshape(-1, len(FIELDS))
     fields = {name: counts[:, k] for k, name in enumerate(FIELDS)}

@@ -58,7 +58,7 @@ def _tables() -> tuple[Lexicon, Tables]:
 
 
 def c4_lines(column: pa.Array | pa.ChunkedArray, chosen: Sequence[int], by_sentence: bool) -> pa.Array:
-    """What is left of each text, and counts, as a struct; NULL for NULL.
+    """The rest of each text, and counts, as a struct; NULL for NULL.
 
     chosen: values of the rules, by their places; -1 and 0 as in datatrove. by_sentence: judge the sentences of a text in place
     of its lines. delta: the lines that are left, NULL where they are the text itself. lines, kept_lines; sentences: of kept

@@ -28,7 +28,7 @@ def languages() -> dict[str, str]:
 
 
 def codes_of(path: Path) -> dict[str, str]:
-    """What a file of languages names for each language code."""
+    """The name for each language code in a file of languages."""
     found: dict[str, str] = {}
     lines = [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
     for entry in "\n".join(lines).replace("\n  ", " ").splitlines():

@@ -27,7 +27,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Item:
-    """What became of one step of a configuration.
+    """The outcome of one step of a configuration.
 
     name: of the step there. steps: of the recipe, `{operator: parameters}`; none if it needs no step. missing: the reason
     why it has no translation; empty if it has one. notes: differences that a reader must know.
