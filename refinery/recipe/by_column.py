@@ -139,6 +139,8 @@ class _Reader:
         path = Path(absolute(source.value))
         if path.is_dir():
             files = sorted(file for file in path.iterdir() if file.suffix in _SUFFIXES)
+            for stem in {file.stem for file in files if sum(file.stem == other.stem for other in files) > 1}:
+                self.problems.add(source.place, f"{self.label}: {os.fspath(path)} has several files for {stem}", None)
             nodes = {file.stem: Entry(source.place, node) for file in files if (node := self._parsed(file, source))}
         else:
             tree = self._parsed(path, source)

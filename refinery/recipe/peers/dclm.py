@@ -37,7 +37,9 @@ def translate(source: Source, find: FindFile) -> Translation:
     """Translate a configuration of DCLM."""
     result = Translation(PEER)
     if len(source.content) > 1:
-        result.notes.append("It has several sources with steps of their own; all steps stand one after another here.")
+        missing = "a recipe has one pipeline, and each source has steps of its own: make a file of each"
+        result.items.append(Item("sources", 1, missing=missing))
+        return result
     reader = _Steps(source, find, result)
     for number, one in enumerate(source.content):
         for at, step in enumerate(one["steps"]):

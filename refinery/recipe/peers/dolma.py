@@ -22,6 +22,14 @@ _DEDUPE = {
         "equal paragraphs, which dolma finds by a Bloom filter",
     ),
 }
+# Types of spans within a document, of which the statistic is the number.
+_SPANS = {
+    "lines_with_no_ending_punctuation",
+    "lines_with_too_few_words",
+    "repetition",
+    "paragraph",
+    "negative_paragraph",
+}
 _SINGULAR = re.compile(r"fraction_of_characters_in_most_common_\dgram")
 
 
@@ -71,6 +79,10 @@ def _mixer(streams: Sequence[Mapping[str, Any]], source: Source, result: Transla
         result.keys["export_path"] = output["path"].rstrip("/") + "/documents.jsonl.gz"
     reader = _Stream(source, result)
     filters = stream.get("filter") or {}
+    if len(filters.get("include") or []) > 1:
+        missing = "of several expressions one is enough in dolma; join them in one sql_filter"
+        result.items.append(Item("filter.include", source.line("streams", 0, "filter", "include"), missing=missing))
+        filters = {**filters, "include": []}
     for kind in ("exclude", "include"):
         for at, expression in enumerate(filters.get(kind) or []):
             reader.condition(str(expression), source.line("streams", 0, "filter", kind, at), kind == "include")
@@ -92,7 +104,9 @@ class _Stream:
         inner = _FILTER.match(" ".join(expression.split()))
         compared = list(_COMPARED.finditer(inner[1])) if inner else []
         rest = _EXISTS.sub("", _COMPARED.sub("", inner[1])) if inner else "?"
-        if not compared or rest.replace("&&", "").strip() or (len(compared) > 1 and "||" in rest):
+        named = {match[1] for match in _EXISTS.finditer(_COMPARED.sub("", inner[1]))} if inner else set()
+        other = named - {match[1] for match in compared}
+        if not compared or other or rest.replace("&&", "").strip() or (len(compared) > 1 and "||" in rest):
             self.result.items.append(Item(name, line, missing=f"no SQL for the expression {expression!r:.120}"))
             return
         terms, notes = [], []
@@ -104,6 +118,10 @@ class _Stream:
             _, tagger, type_ = _parts(attribute)
             if reason := self._tag(tagger, line):
                 self.result.items.append(Item(name, line, missing=reason))
+                return
+            if type_.isupper() or type_ in _SPANS:
+                missing = f"{type_} marks spans, whose scores are no statistic; {tagger} counts them"
+                self.result.items.append(Item(name, line, missing=missing))
                 return
             if type_ == "has_naughty_word":
                 missing = (

@@ -11,7 +11,8 @@ from refinery.recipe.peers.model import FindFile, Item, Source, Translation
 PEER = "NeMo Curator"
 _REFERENCE = re.compile(r"\$\{(\w+)\}")
 _UNSET = "???"
-_HOLDERS = {"ScoreFilter": "filter_obj", "Filter": "filter_obj", "Score": "score_obj", "Modify": "modifier_fn"}
+# Stages that judge or change texts. `Score` removes nothing, and `Filter` judges a field: no operator does that alone.
+_HOLDERS = {"ScoreFilter": "filter_obj", "Modify": "modifier_fn"}
 _SNAKE = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _MISSING = {
     "fast_text_quality_filter": "it keeps samples at random by a Pareto distribution; fasttext_filter has a fixed bound",
@@ -61,13 +62,13 @@ def _stage(stage: dict[str, Any], line: int, result: Translation, find: FindFile
     inner = stage.get(_HOLDERS.get(name, ""))
     if not isinstance(inner, dict) or "_target_" not in inner:
         return Item(name or "stage", line, missing="no operator does the work of this stage")
+    if stage.get("invert"):
+        return Item(name, line, missing="invert: it keeps what its filter would remove")
     text_field = stage.get("text_field", stage.get("input_fields"))
-    return _operator(name, dict(inner), text_field, line, result, find)
+    return _operator(dict(inner), text_field, line, result, find)
 
 
-def _operator(
-    holder: str, inner: dict[str, Any], text_field: Any, line: int, result: Translation, find: FindFile
-) -> Item:
+def _operator(inner: dict[str, Any], text_field: Any, line: int, result: Translation, find: FindFile) -> Item:
     theirs = str(inner.pop("_target_")).rpartition(".")[2]
     name = _SNAKE.sub("_", theirs).lower()
     if name in _MISSING:
@@ -82,8 +83,6 @@ def _operator(
         notes.append("NeMo does not use remove_if_at_top_or_bottom.")
     if name == "substring_filter":
         inner = {"as": "nemo", **inner}
-    if holder == "Score":
-        notes.append("The score is a statistic; NeMo writes it to a field, and removes nothing.")
     _text_field(text_field, result)
     return Item(theirs, line, [{name: inner or None}], notes=notes)
 

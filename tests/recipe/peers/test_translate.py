@@ -208,3 +208,22 @@ def test_what_is_missing_is_an_error_at_its_line(tmp_path: Path) -> None:
             export_path=str(tmp_path / "kept.jsonl"),
         )
     assert "dclm.yaml:11" in str(error.value) and "no_such_filter" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        (
+            NEMO.replace("    text_field: ${text_field}\n", "    text_field: ${text_field}\n    invert: true\n", 1),
+            "ScoreFilter",
+        ),
+        (NEMO.replace("score_filter.ScoreFilter\n    filter_obj", "score_filter.Score\n    score_obj", 1), "Score"),
+        (DCLM + DCLM.lstrip("\n"), "sources"),
+        (DOLMA.replace("exclude:", "include:"), "filter.include"),
+        (DOLMA.replace("@.exp__tagger__count && ", "@.exp__tagger__else && ", 1), "filter.exclude"),
+        (DOLMA.replace("tagger__count", "tagger__EMAIL_ADDRESS"), "filter.exclude"),
+    ],
+)
+def test_what_would_give_other_rows_is_not_translated(text: str, missing: str) -> None:
+    found = translate(text, "config.yaml")
+    assert found is not None and missing in [item.name for item in found.missing]
