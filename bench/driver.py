@@ -29,6 +29,7 @@ import pyarrow.parquet as pq
 
 from bench.clusters import SHARD, keys_of
 from bench.markdown import table
+from refinery.common.arrays import read_array
 from refinery.compiler.program import Program
 from refinery.dedup.barrier import Barrier
 from refinery.dedup.index import extending, open_index
@@ -94,7 +95,7 @@ class Shingles(Comparison):
 def of_shard(place: TaskPlace, number: int, folder: str, samples: int) -> str:
     """Shingles of a shard, as its task leaves them."""
     store = place.store
-    inside = np.load(Path(store) / candidates.rows_of(folder, number))
+    inside = read_array(Path(store) / candidates.rows_of(folder, number))
     return write_shingles(store, inside + (number << SHARD_BITS), samples, f"{folder}/{number:05d}.marks.parquet")
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from refinery import kernels
+from refinery.common.arrays import read_array
 from refinery.common.field_profile import FieldProfile, InputProfile
 from refinery.common.fields import OTHERS, keys_of
 from refinery.common.lazy import pc
@@ -140,7 +141,7 @@ def _in_order(stages: Sequence[StageResult], shard: int, lines: bool) -> Iterato
     """The removed samples of a shard in their order; those of several stages are together in memory."""
     left = [_left(stage, shard, lines) for stage in stages]
     rows = [
-        np.load(stage.store.fetch(stage.results[shard].removed_rows)) for stage in stages if stage.store is not None
+        read_array(stage.store.fetch(stage.results[shard].removed_rows)) for stage in stages if stage.store is not None
     ]
     if len(left) < 2 and all((np.diff(numbers) > 0).all() for numbers in rows):
         yield from chain(*left)
@@ -155,7 +156,7 @@ def _left(stage: StageResult, shard: int, lines: bool) -> Iterator[Numbered]:
     result, store = stage.results[shard], stage.store
     if store is None:
         return
-    rows, at = np.load(store.fetch(result.removed_rows)), 0
+    rows, at = read_array(store.fetch(result.removed_rows)), 0
     for table in tables_of_part(str(store.fetch(result.removed)), lines):
         yield table, rows[at : at + len(table)]
         at += len(table)

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 import numpy as np
 import pyarrow as pa
 
+from refinery.common.arrays import write_arrays
 from refinery.compiler.program import Program
 from refinery.io.batch import Batch
 from refinery.io.writers.write import PartWriter
@@ -58,8 +59,8 @@ class RemovedSamples:
         """Publish the files, if there are samples."""
         if not self._rows or self.writer.path is None:
             return
-        name, rows = f"{self._stem}.removed{self.writer.suffix}", f"{self._stem}.removed.npy"
+        name, rows = f"{self._stem}.removed{self.writer.suffix}", f"{self._stem}.removed_rows.arrow"
         result.removed, result.removed_bytes = self._leaving.publish(self.writer.path, name), self.writer.bytes
         aside = self._leaving.scratch(rows)
-        np.save(aside, np.concatenate(self._rows))
+        write_arrays(aside, np.concatenate(self._rows))
         result.removed_rows = self._leaving.publish(aside, rows)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from refinery.common.arrays import write_arrays
 from refinery.common.lazy import pc, pq
 from refinery.compiler.program import Program
 from refinery.io.batch import Batch
@@ -102,11 +103,11 @@ class ShardOutput:
             name = f"{stem}.marks.parquet"
             result.match_keys = leaving.publish(write_keys(leaving.scratch(name), self.match_keys), name)
         if not self.task.last:
-            result.rows_left = self._leave_rows(leaving, f"{stem}.rows.npy")
+            result.rows_left = self._leave_rows(leaving, f"{stem}.rows.arrow")
 
     def _leave_rows(self, leaving: ShardPublisher, name: str) -> str:
         aside = leaving.scratch(name)
-        np.save(aside, np.concatenate(self.rows, axis=1) if self.rows else np.zeros((2, 0), np.int64))
+        write_arrays(aside, np.concatenate(self.rows, axis=1) if self.rows else np.zeros((2, 0), np.int64))
         return leaving.publish(aside, name)
 
     def _facts(self, rows: np.ndarray, done: pa.Table) -> pa.Table:

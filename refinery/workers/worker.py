@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from refinery.common.arrays import read_array
 from refinery.common.lazy import duckdb, pc
 from refinery.compiler.program import Program
 from refinery.io.model import Part, Shard
@@ -298,14 +299,16 @@ def _found(part: Part, store: Store) -> Part:
     if part.picked is not None:
         return part
     if part.only_in:
-        stays = np.load(store.fetch(part.only_in))
+        stays = read_array(store.fetch(part.only_in))
     elif part.only is None:
-        left, _ = np.load(store.fetch(part.rows))
+        left, _ = read_array(store.fetch(part.rows))
         stays = left[~np.isin(left, _removed(part, store), assume_unique=True)]
     else:
         stays = part.only
     if part.source is None:
         return replace(part, picked=stays)
-    there, lines = (part.numbers, part.line_numbers) if part.numbers is not None else np.load(store.fetch(part.of_file))
+    there, lines = (
+        (part.numbers, part.line_numbers) if part.numbers is not None else read_array(store.fetch(part.of_file))
+    )
     picked = np.flatnonzero(np.isin(there, stays, assume_unique=True))
     return replace(part, picked=picked, numbers=there, line_numbers=lines)

@@ -217,7 +217,7 @@ def test_broken_parts_run_again(done: Path, plain: tuple[Any, bytes]) -> None:
     flipped.write_bytes(flipped.read_bytes().replace(b"text", b"test", 1))
     short = parts / "stage_1" / "00002.facts.parquet"
     short.write_bytes(short.read_bytes()[:-7])
-    (parts / "stage_1" / "00003.rows.npy").unlink()
+    (parts / "stage_1" / "00003.rows.arrow").unlink()
     (parts / "stage_2" / "00004.done.json").write_text('{"key": "half of')
     run = refinery.run(asked(done))
     found = reused(run)

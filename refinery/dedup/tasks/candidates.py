@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from refinery.common.arrays import write_arrays
 from refinery.compiler.deduplicators import sql_of
 from refinery.compiler.templates import lit
 from refinery.dedup.exchange import Share, read_shares, write_groups
@@ -89,14 +90,14 @@ def wanted(place: TaskPlace, shares: Sequence[Share], to: str) -> str:
         shards = np.unique(rows >> SHARD_BITS).tolist()
         for shard in shards:
             first, end = np.searchsorted(rows, [shard << SHARD_BITS, (shard + 1) << SHARD_BITS])
-            np.save(folder / "rows.npy", rows[first:end] & ((1 << SHARD_BITS) - 1))
-            store.publish(folder / "rows.npy", rows_of(to, shard))
+            write_arrays(folder / "rows.arrow", rows[first:end] & ((1 << SHARD_BITS) - 1))
+            store.publish(folder / "rows.arrow", rows_of(to, shard))
     return json.dumps(shards)
 
 
 def rows_of(folder: str, shard: int) -> str:
     """Name of the file with the numbers of a shard's members."""
-    return f"{folder}/{shard:05d}.rows.npy"
+    return f"{folder}/{shard:05d}.rows.arrow"
 
 
 def contents(place: TaskPlace, shingles: Sequence[str], keys: Sequence[str], to: str) -> str:

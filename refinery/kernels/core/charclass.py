@@ -14,6 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from refinery.common.arrays import read_array, write_arrays
 from refinery.common.packages import installed_version
 from refinery.kernels.core.cache import CACHE
 from refinery.kernels.text.special_characters import code_points
@@ -66,17 +67,17 @@ def classes() -> np.ndarray:
 def kept(name: str, kind: type[np.generic], build: Callable[[], np.ndarray]) -> np.ndarray:
     """Table of all code points made by `build`; read from a file once this Python has made it."""
     versions = f"{sys.version_info[0]}.{sys.version_info[1]}-{unicodedata.unidata_version}"
-    path = CACHE / f"{name}-{versions}.npy"
+    path = CACHE / f"{name}-{versions}.arrow"
     try:
-        table = np.load(path)
+        table = read_array(path)
         if table.shape == (CODE_POINTS,) and table.dtype == kind:
             return table
     except (OSError, ValueError):
         pass
     table = build()
     try:
-        aside = path.with_suffix(f".{os.getpid()}.tmp.npy")
-        np.save(aside, table)
+        aside = path.with_suffix(f".{os.getpid()}.tmp")
+        write_arrays(aside, table)
         os.replace(aside, path)
     except OSError:  # a read-only home costs only half a second per run
         pass

@@ -13,10 +13,10 @@ import unicodedata
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Literal, NamedTuple
-from zipfile import BadZipFile
 
 import numpy as np
 
+from refinery.common.arrays import read_arrays, write_arrays
 from refinery.common.packages import installed_version
 from refinery.kernels.core.cache import CACHE
 from refinery.kernels.core.charclass import CODE_POINTS
@@ -64,18 +64,17 @@ def tables(form: Form | None, maps: tuple[str, ...] = MAPS) -> FixTables | None:
     """Tables for normalization `form` and some of the `MAPS`, in order; None if they cannot describe the installed ftfy."""
     versions = f"{sys.version_info[0]}.{sys.version_info[1]}-{unicodedata.unidata_version}"
     some = "" if maps == MAPS else f"-{sum(1 << MAPS.index(name) for name in maps)}"
-    path = CACHE / f"ftfy-{form}{some}-{versions}-{installed_version('ftfy')}.npz"
+    path = CACHE / f"ftfy-{form}{some}-{versions}-{installed_version('ftfy')}.arrow"
     try:
-        with np.load(path) as stored:
-            return FixTables(*(stored[name] for name in FixTables._fields))
-    except (OSError, ValueError, KeyError, BadZipFile):
+        return FixTables(*read_arrays(path, len(FixTables._fields)))
+    except (OSError, ValueError):
         pass
     if not _understood():
         return None
     built = build(form, maps)
     try:
-        aside = path.with_suffix(f".{os.getpid()}.tmp.npz")
-        np.savez(aside, **built._asdict())
+        aside = path.with_suffix(f".{os.getpid()}.tmp")
+        write_arrays(aside, *built)
         os.replace(aside, path)
     except OSError:  # a read-only home costs only half a second per run
         pass

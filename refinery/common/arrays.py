@@ -1,0 +1,40 @@
+"""Files of numpy arrays, as Arrow tensors.
+
+Not .npy: `numpy.load` reads a header with `ast.literal_eval`, and CPython 3.11 counts the depth of such trees for all
+threads together, so that two threads which read files at a time can end in "AST constructor recursion depth mismatch".
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.ipc
+
+
+def write_arrays(path: str | os.PathLike[str], *arrays: np.ndarray) -> None:
+    """Write arrays of numbers, of any shapes and types, one after another."""
+    with pa.OSFile(os.fspath(path), "wb") as file:
+        for array in arrays:
+            pa.ipc.write_tensor(pa.Tensor.from_numpy(np.ascontiguousarray(array)), file)
+
+
+def read_arrays(path: str | os.PathLike[str], count: int) -> list[np.ndarray]:
+    """Read the `count` arrays of a file.
+
+    Raises OSError for a missing file, ValueError for one that does not hold `count` arrays and nothing else.
+    """
+    with pa.OSFile(os.fspath(path)) as file:
+        try:
+            arrays = [pa.ipc.read_tensor(file).to_numpy().copy() for _ in range(count)]
+        except (pa.ArrowException, OSError) as error:
+            raise ValueError(f"not a file of {count} arrays: {os.fspath(path)}") from error
+        if file.tell() != file.size():
+            raise ValueError(f"more than {count} arrays: {os.fspath(path)}")
+    return arrays
+
+
+def read_array(path: str | os.PathLike[str]) -> np.ndarray:
+    """Read the array of a file that holds one."""
+    return read_arrays(path, 1)[0]
