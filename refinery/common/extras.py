@@ -36,6 +36,7 @@ REQUIREMENTS = {
         "resiliparse>=0.15",
         "trafilatura>=2.0",
     ),
+    "explore": ("starlette>=0.40", "uvicorn>=0.30"),
     "remote": ("fsspec>=2024.2", "s3fs>=2024.2"),
     "ray": ("ray[default,data,client]>=2.40",),
 }
