@@ -14,9 +14,13 @@ import pyarrow.ipc
 
 
 def write_arrays(path: str | os.PathLike[str], *arrays: np.ndarray) -> None:
-    """Write arrays of numbers, of any shapes and types, one after another."""
+    """Write arrays of numbers or booleans, of any shapes and types, one after another.
+
+    Arrow has no tensors of booleans and writes bytes for them, so a first tensor says which arrays are booleans.
+    """
+    booleans = np.array([array.dtype == bool for array in arrays], np.uint8)
     with pa.OSFile(os.fspath(path), "wb") as file:
-        for array in arrays:
+        for array in (booleans, *arrays):
             pa.ipc.write_tensor(pa.Tensor.from_numpy(np.ascontiguousarray(array)), file)
 
 
@@ -27,12 +31,14 @@ def read_arrays(path: str | os.PathLike[str], count: int) -> list[np.ndarray]:
     """
     with pa.OSFile(os.fspath(path)) as file:
         try:
-            arrays = [pa.ipc.read_tensor(file).to_numpy().copy() for _ in range(count)]
+            booleans, *arrays = [pa.ipc.read_tensor(file).to_numpy().copy() for _ in range(count + 1)]
         except (pa.ArrowException, OSError) as error:
             raise ValueError(f"not a file of {count} arrays: {os.fspath(path)}") from error
         if file.tell() != file.size():
             raise ValueError(f"more than {count} arrays: {os.fspath(path)}")
-    return arrays
+    if booleans.dtype != np.uint8 or booleans.shape != (count,):
+        raise ValueError(f"not a file of {count} arrays: {os.fspath(path)}")
+    return [array.view(bool) if boolean else array for array, boolean in zip(arrays, booleans, strict=True)]
 
 
 def read_array(path: str | os.PathLike[str]) -> np.ndarray:

@@ -17,12 +17,14 @@ def test_shapes_types_and_values_come_back(tmp_path: Path) -> None:
         np.arange(6).reshape(2, 3),
         np.arange(12, dtype=np.int32).reshape(3, 4)[:, ::2],
         np.array([True, False]),
+        np.array([[True], [False], [True]]),
+        np.zeros((0, 3), bool),
         np.arange(5, dtype=np.uint8),
     ]
     write_arrays(tmp_path / "file", *arrays)
     for array, back in zip(arrays, read_arrays(tmp_path / "file", len(arrays)), strict=True):
         assert back.shape == array.shape
-        assert back.dtype.itemsize == array.dtype.itemsize
+        assert back.dtype == array.dtype
         assert (back == array).all()
         assert back.flags.writeable
 
