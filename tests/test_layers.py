@@ -37,6 +37,7 @@ ORDER = (
     "api",
     "compat",
     "inspect",
+    "explore",
     "cli",
     "__main__",
 )

@@ -146,6 +146,18 @@ def buckets(work_dir: Path, names: Sequence[str], count: int | None, output: str
     answer(as_json, lambda: [asdict(one) for one in found], rendered.show(found))
 
 
+def explore(work_dir: Path, others: Sequence[Path], port: int, opens: bool) -> None:
+    """`refinery explore`."""
+    from refinery.explore.server import serve
+
+    def started(address: str) -> None:
+        click.echo(f"{address}\nThe page of {shorter(str(work_dir))}, for this machine only. Ctrl-C ends it.")
+        if opens:
+            click.launch(address)
+
+    serve(work_dir, others, port, started)
+
+
 def answer(as_json: bool, data: Callable[[], Any], parts: Iterable[Any]) -> None:
     """Print a result: its data as one line, or its parts for a terminal."""
     if as_json:

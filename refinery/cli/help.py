@@ -9,7 +9,7 @@ import click
 # Commands by the task that they are for.
 TASKS = {
     "Start": ("demo", "init", "import", "check", "run"),
-    "See what a run did": ("status", "why", "report", "diff", "tables"),
+    "See what a run did": ("status", "explore", "why", "report", "diff", "tables"),
     "Choose bounds": ("analyze", "tune", "refilter", "buckets"),
     "Look things up": ("ops", "assets", "sql", "schema"),
     "Housekeeping": ("gc", "stats", "completion", "version"),
@@ -28,6 +28,7 @@ EXAMPLES = {
     "completion": ('eval "$(refinery completion bash)"',),
     "demo": ("refinery demo",),
     "diff": ("refinery diff outputs/a outputs/b", "refinery diff outputs/a outputs/b --limit 50"),
+    "explore": ("refinery explore outputs/a", "refinery explore outputs/a --with outputs/b --port 8765"),
     "gc": ("refinery gc outputs --dry-run", "refinery gc outputs --budget 10GB --age 7d"),
     "ops": ("refinery ops", "refinery ops dedup", "refinery ops text_length_filter"),
     "refilter": ("refinery refilter outputs/web_sample --set process.words_num_filter.min_num=30",),

@@ -296,6 +296,25 @@ def report(work_dir: str, output: str | None, overwrite: bool) -> None:
 
 
 @cli.command()
+@click.argument("run", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option(
+    "--with",
+    "others",
+    multiple=True,
+    metavar="RUN",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Another run, to compare with; can be repeated.",
+)
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port of the page; by default a free one.")
+@click.option("--open", "opens", is_flag=True, help="Also open the page in the browser.")
+def explore(run: Path, others: tuple[Path, ...], port: int, opens: bool) -> None:
+    """Show RUN as a local page until Ctrl-C: bounds to drag, samples to browse. Nothing of RUN is changed."""
+    from refinery.cli import commands
+
+    commands.explore(run, others, port, opens)
+
+
+@cli.command()
 @click.argument("work_dir", metavar="RUN", type=click.Path(file_okay=False, path_type=Path))
 @click.option("--watch", is_flag=True, help="Wait for a run, and repeat every second until it has ended.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON; with --watch one line every second.")

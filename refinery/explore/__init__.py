@@ -1,0 +1,1 @@
+"""The local page of a run, `refinery explore`: charts, bounds to drag, samples to browse; read-only."""
