@@ -41,6 +41,11 @@ class ExploredRun:
         finally:
             con.close()
 
+    def lasting(self) -> FinishedRun:
+        """The run with a connection of its own that stays open, for what is kept in memory."""
+        with self._lock:
+            return replace(self._stored, con=self._stored.con.cursor())
+
     @contextmanager
     def con(self) -> Iterator[duckdb.DuckDBPyConnection]:
         """A connection to the run's tables, for one request; temporary tables on it are the request's own."""

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import product
 from typing import Any
 
-from refinery.compiler.bounds import in_range
-from refinery.compiler.model import Chain, Stat
+from refinery.compiler.model import Stat
 from refinery.compiler.templates import ident, template
-from refinery.errors import Problem, RecipeError, did_you_mean, suggestion
+from refinery.errors import Problem, RecipeError, did_you_mean
 from refinery.inspect.finished_run import FinishedRun
-from refinery.inspect.predicates import verdicts
 from refinery.inspect.tune_values import read_values
+from refinery.inspect.tuned_filter import TunedFilter
 from refinery.operators import RANGE_PARAMS, read_sql
-from refinery.recipe.step_items import steps_called
 
 # A grid of more combinations is a mistake.
 _MOST = 1000
@@ -73,55 +70,18 @@ def tune(stored: FinishedRun, operator: str, texts: Sequence[str]) -> Tuning:
     operator: the step's operator, its name or its number. texts: `min_num=10..200`; several make a grid. Raises RecipeError for a
     step or parameter that cannot be tried this way, with the command that can.
     """
-    stored.require_recipe_order()
-    stored.require_side_files()
-    step = find_step(stored, operator)
-    spec = stored.operator_of(step)
-    if spec.kind != "filter":
-        raise RecipeError([Problem(f"step {step.index}", f"{step.name} is no filter, so it has no bounds to tune")])
-    chains = stored.compiled()
-    chain = next(chain for chain in chains if step.index in chain.alive)
-    stats = [stat for stat in chain.stats if stat.step == step.index]
-    by_condition = step.index in chain.conditions
-    tried = _values(stored, step, spec, by_condition, texts)
-    _require_one_bound(chain, step, stats, tried)
-    combinations = _combinations(step, tried, stats)
-    others = _others(stored, chains, step)
-    if by_condition:
-        counts = _counted_by_condition(stored, step, combinations, others)
-    else:
-        counts = _counted(stored, step, chain, stats, combinations, others)
-    return _tuning(stored, step, stats, counts, _notes(stored, chains, step))
+    tuned = TunedFilter.of(stored, operator)
+    tried = _values(tuned, texts)
+    _require_one_bound(tuned, tried)
+    combinations = _combinations(tuned, tried)
+    trials = _counted_by_condition(tuned, combinations) if tuned.by_condition else _counted(tuned, combinations)
+    return _tuning(tuned, trials)
 
 
-def find_step(stored: FinishedRun, text: str) -> Any:
-    """Find a step by its number, its name, or an operator used once. Raises RecipeError that names the choices."""
-    steps = stored.recipe.steps
-    if text.isdecimal():
-        matches = [step for step in steps if step.index == int(text)]
-        if not matches:
-            raise RecipeError([Problem("", f"there is no step {text}: the recipe has {len(steps)}")])
-        return matches[0]
-    numbered = steps_called(text, [(step.name, step.title) for step in steps])
-    matches = [steps[number - 1] for number in numbered]
-    if len(matches) > 1:
-        numbers = " and ".join(str(step.index) for step in matches)
-        what = f"{text} occurs {len(matches)} times, as steps {numbers}"
-        raise RecipeError([Problem("", what, "Name the step by its number.")])
-    if not matches:
-        near = suggestion(text, [name for step in steps for name in (step.name, step.title) if name])
-        raise RecipeError([Problem("", f"the recipe has no step {text!r}", near)])
-    return matches[0]
-
-
-def _values(stored: FinishedRun, step: Any, spec: Any, conditional: bool, texts: Sequence[str]) -> dict[str, list[Any]]:
-    """The values to try for each parameter, in order, including the value in force.
-
-    conditional: the filter has a condition besides its bounds.
-    """
-    bounds = [name for ends in spec.bounds.values() for name in ends if name in spec.params and not conditional]
-    numbers = [name for name, param in spec.params.items() if param.type in ("int", "float")] if conditional else []
-    known = [*bounds, *RANGE_PARAMS] if bounds else numbers
+def _values(tuned: TunedFilter, texts: Sequence[str]) -> dict[str, list[Any]]:
+    """The values to try for each parameter, in order, including the value in force."""
+    stored, step, spec = tuned.stored, tuned.step, tuned.spec
+    known = tuned.parameters if tuned.by_condition or not tuned.parameters else [*tuned.parameters, *RANGE_PARAMS]
     again = f"refinery run {stored.run_dir.recipe} --set process.{step.index}"
     values_by_param: dict[str, list[Any]] = {}
     for text in texts:
@@ -153,12 +113,12 @@ def _values(stored: FinishedRun, step: Any, spec: Any, conditional: bool, texts:
     return values_by_param
 
 
-def _require_one_bound(chain: Chain, step: Any, stats: Sequence[Stat], tried: Mapping[str, Any]) -> None:
+def _require_one_bound(tuned: TunedFilter, tried: Mapping[str, Any]) -> None:
     """Raise RecipeError if a bound of a tried statistic depends on a column: then there is no one bound to try."""
-    for stat in stats:
-        ends = {stat.low, stat.high} & chain.bounds[step.index].keys()
+    for stat in tuned.stats:
+        ends = {stat.low, stat.high} & tuned.by_column
         if ends and {stat.low, stat.high} & {*tried}:
-            what = f"{min(map(str, ends))} of {step.name} depends on a column, so there is no one bound to try"
+            what = f"{min(map(str, ends))} of {tuned.step.name} depends on a column, so there is no one bound to try"
             raise RecipeError(
                 [Problem("--param", what, "Change the values in the recipe, and run `refinery refilter`.")]
             )
@@ -168,12 +128,14 @@ def _order(value: Any) -> tuple[bool, float]:
     return (value is None, 0.0 if value is None else float(value))
 
 
-def _combinations(step: Any, tried: Mapping[str, Sequence[Any]], stats: Sequence[Stat]) -> list[dict[str, Any]]:
+def _combinations(tuned: TunedFilter, tried: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     """All combinations of values, except those whose lower bound is above the upper bound."""
     names = list(tried)
     combinations = [dict(zip(names, values, strict=True)) for values in product(*tried.values())]
     combinations = [
-        values for values in combinations if not any(stat.range_by({**step.params, **values}).crossed for stat in stats)
+        values
+        for values in combinations
+        if not any(stat.range_by({**tuned.step.params, **values}).crossed for stat in tuned.stats)
     ]
     if len(combinations) > _MOST:
         raise RecipeError(
@@ -184,91 +146,38 @@ def _combinations(step: Any, tried: Mapping[str, Sequence[Any]], stats: Sequence
     return combinations
 
 
-def _condition(stat: Stat, params: Mapping[str, Any]) -> str:
-    return in_range(ident(stat.column), stat.range_by(params))
-
-
-def _counted(
-    stored: FinishedRun,
-    step: Any,
-    chain: Chain,
-    stats: Sequence[Stat],
-    combinations: Sequence[dict[str, Any]],
-    others: str,
-) -> list[Trial]:
+def _counted(tuned: TunedFilter, combinations: Sequence[dict[str, Any]]) -> list[Trial]:
     """Count the samples that each combination keeps."""
-    names, own = set(combinations[0]), chain.params_of(step)
-    moving = [s for s in stats if s.low or s.high if names & {s.low, s.high, *RANGE_PARAMS}]
-    fixed = [_condition(s, own) for s in stats if (s.low or s.high) and s not in moving]
-    versions, text_version, is_last, here = _texts_around(stored, step)
+    names = set(combinations[0])
+    moving = [s for s in tuned.stats if s.low or s.high if names & {s.low, s.high, *RANGE_PARAMS}]
+    fixed = [tuned.bounds_of(s, {}) for s in tuned.stats if (s.low or s.high) and s not in moving]
     classes = template(read_sql("analysis/tune_classes.sql")).render(
-        stats=[{"column": ident(s.column), "bounds": _bounds(s, step, combinations)} for s in moving],
-        step=step.index,
-        here="FALSE" if is_last else here,
-        kept=f"(_dropped IS NULL OR {here}) AND {others}" if is_last else f"_dropped IS NULL AND {others}",
-        bytes_here=f"_bytes_{text_version}",
-        bytes_end=f"_bytes_{versions[-1]}",
+        stats=[{"column": ident(s.column), "bounds": _bounds(s, tuned.step, combinations)} for s in moving],
         rest=" AND ".join(f"coalesce({condition}, FALSE)" for condition in fixed) or "TRUE",
+        step=tuned.step.index,
+        **asdict(tuned.fates),
     )
-    stored.con.execute(classes).fetchall()
-    conditions = [
-        " AND ".join(f"({_condition(stat, {**own, **values})})" for stat in moving) for values in combinations
-    ]
-    return _trials(stored, step, combinations, conditions)
+    tuned.stored.con.execute(classes).fetchall()
+    conditions = [" AND ".join(f"({tuned.bounds_of(stat, values)})" for stat in moving) for values in combinations]
+    return _trials(tuned, combinations, conditions)
 
 
-def _counted_by_condition(
-    stored: FinishedRun, step: Any, combinations: Sequence[dict[str, Any]], others: str
-) -> list[Trial]:
+def _counted_by_condition(tuned: TunedFilter, combinations: Sequence[dict[str, Any]]) -> list[Trial]:
     """Count the samples that each combination keeps, by the conditions that the filter's body makes of it."""
-    old = _definitions(stored.compiled(), step)
-    conditions = []
-    for values in combinations:
-        chains = stored.compiled({step.index: {**step.params, **values}})
-        condition = verdicts(chains)[step.index]
-        changed = {name for name, sql in _definitions(chains, step).items() if old.get(name) != sql}
-        if condition is None or changed:
-            names = ", ".join(values)
-            what = f"{step.name} measures something else with another {names}, which the run has not stored"
-            again = f"refinery run {stored.run_dir.recipe} --set process.{step.index}.{min(values)}=... runs again."
-            raise RecipeError([Problem("--param", what, again)])
-        conditions.append(condition)
-    versions, text_version, is_last, here = _texts_around(stored, step)
-    rows = template(read_sql("analysis/tune_rows.sql")).render(
-        step=step.index,
-        here="FALSE" if is_last else here,
-        kept=f"(_dropped IS NULL OR {here}) AND {others}" if is_last else f"_dropped IS NULL AND {others}",
-        bytes_here=f"_bytes_{text_version}",
-        bytes_end=f"_bytes_{versions[-1]}",
-    )
-    stored.con.execute(rows).fetchall()
-    return _trials(stored, step, combinations, conditions)
+    conditions = [tuned.condition(values) for values in combinations]
+    rows = template(read_sql("analysis/tune_rows.sql")).render(step=tuned.step.index, **asdict(tuned.fates))
+    tuned.stored.con.execute(rows).fetchall()
+    return _trials(tuned, combinations, conditions)
 
 
-def _definitions(chains: Sequence[Chain], step: Any) -> dict[str, str]:
-    """What is computed up to a step, besides what it keeps: SQL by column."""
-    chain = next(chain for chain in chains if step.index in chain.alive)
-    flags = chain.columns_of("alive")
-    return {d.name: d.sql for d in chain.layers.definitions() if d.step <= step.index and d.name not in flags}
-
-
-def _texts_around(stored: FinishedRun, step: Any) -> tuple[list[int], int, bool, str]:
-    """Versions of the text, the one at the step, True if no later step removes samples, and SQL for "removed here"."""
-    versions = sorted(int(n) for c in stored.columns["row_outcomes"] for n in re.findall(r"^_bytes_(\d+)$", c))
-    text_version = max((version for version in versions if version <= step.index), default=versions[0])
-    is_last = not any(_removes(stored, other) for other in stored.recipe.steps if other.index > step.index)
-    return versions, text_version, is_last, f"coalesce(_dropped = {step.index}, FALSE)"
-
-
-def _trials(
-    stored: FinishedRun, step: Any, combinations: Sequence[dict[str, Any]], conditions: Sequence[str]
-) -> list[Trial]:
-    rows = stored.con.execute(template(read_sql("analysis/tune.sql")).render(conditions=conditions)).fetchall()
+def _trials(tuned: TunedFilter, combinations: Sequence[dict[str, Any]], conditions: Sequence[str]) -> list[Trial]:
+    query = template(read_sql("analysis/tune.sql")).render(conditions=conditions)
+    rows = tuned.stored.con.execute(query).fetchall()
     rows = rows or [(number, 0, 0, 0, 0, 0, 0) for number in range(len(conditions))]  # no sample came to the step
     return [
         Trial(
             params=values,
-            in_force=all(step.params.get(name) == value for name, value in values.items()),
+            in_force=all(tuned.step.params.get(name) == value for name, value in values.items()),
             alone=KeptAmount(int(row[1]), int(row[2])),
             together=KeptAmount(int(row[3]), int(row[4])),
             unsure=KeptAmount(int(row[5]), int(row[6])),
@@ -277,45 +186,14 @@ def _trials(
     ]
 
 
-def _removes(stored: FinishedRun, step: Any) -> bool:
-    """Return whether a step can remove samples."""
-    operator = stored.operator_of(step)
-    return operator.kind in ("filter", "deduplicator") or operator.removes_samples
-
-
 def _bounds(stat: Stat, step: Any, combinations: Sequence[Mapping[str, Any]]) -> list[float]:
     """Every bound to which the statistic is compared."""
     ranges = [stat.range_by({**step.params, **values}) for values in combinations]
     return sorted({float(end.value) for kept in ranges for end in kept.ends})
 
 
-def _others(stored: FinishedRun, chains: Sequence[Chain], step: Any) -> str:
-    """SQL for "all other filters keep the sample"; TRUE unless the run's filters only measured."""
-    if not stored.recipe.measure_only:
-        return "TRUE"
-    conditions = {index: condition for index, condition in verdicts(chains).items() if index != step.index}
-    return " AND ".join(f"({condition})" for condition in conditions.values() if condition is not None) or "TRUE"
-
-
-def _notes(stored: FinishedRun, chains: Sequence[Chain], step: Any) -> list[str]:
-    """Notes on samples and steps that the figures leave out."""
-    notes = []
-    steps = {other.index: other for other in stored.recipe.steps}
-    if stored.recipe.measure_only:
-        unknown = [i for i, condition in verdicts(chains).items() if condition is None and i != step.index]
-        left_out = [i for i, other in steps.items() if stored.operator_of(other).kind == "deduplicator"]
-        for index in sorted({*unknown, *left_out}):
-            why = "removed nothing in this run" if index in left_out else "asks for more than the stored statistics"
-            notes.append(f"step {index}, {steps[index].name}, {why}: together is without it")
-        return notes
-    after = [i for i in steps if i > step.index and stored.operator_of(steps[i]).kind == "deduplicator"]
-    for index in after:
-        what = f"step {index}, {steps[index].name}, is counted with its decisions in the run"
-        notes.append(f"{what}: with other samples before it, it may keep others")
-    return notes
-
-
-def _tuning(stored: FinishedRun, step: Any, stats: Sequence[Stat], trials: list[Trial], notes: list[str]) -> Tuning:
+def _tuning(tuned: TunedFilter, trials: list[Trial]) -> Tuning:
+    stored, step = tuned.stored, tuned.step
     rows = stored.manifest["rows"]
     before = stored.count("SELECT count(*) FROM row_outcomes WHERE _dropped < ?", [step.index])
     reached = stored.count("SELECT count(*) FROM row_outcomes") - before
@@ -324,11 +202,11 @@ def _tuning(stored: FinishedRun, step: Any, stats: Sequence[Stat], trials: list[
         step=step.index,
         operator=step.name,
         name=step.title,
-        statistics=tuple(stat.column for stat in stats),
+        statistics=tuple(stat.column for stat in tuned.stats),
         rows=rows["read"],
         stored=reached,
         removed_before=before,
         quarantined=rows["quarantined"],
         trials=tuple(trials),
-        notes=tuple(notes),
+        notes=tuple(tuned.notes),
     )

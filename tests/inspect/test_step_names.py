@@ -21,7 +21,8 @@ from refinery.inspect.diff.recipes import StepRow, compare_steps
 from refinery.inspect.finished_run import FinishedRun
 from refinery.inspect.refilter.refilter import refilter
 from refinery.inspect.report.page import page
-from refinery.inspect.tune import find_step, tune
+from refinery.inspect.tune import tune
+from refinery.inspect.tuned_filter import find_step
 from refinery.inspect.why.query import RowHistories
 from tests.commands import Call, caller, outcome_of
 from tests.runs import refine, texts

@@ -117,7 +117,7 @@ def changed_recipe(
 ) -> Recipe:
     """The run's recipe with the changes. Raises RecipeError for changes that need a run of their own."""
     old = stored.recipe
-    folder = work_dir or _beside(stored.run_dir.root)
+    folder = work_dir or folder_beside(stored.run_dir.root)
     values: dict[str, Any] = {"measure_only": False, "work_dir": folder}
     if not writes:
         values["export_type"] = NOTHING
@@ -139,7 +139,7 @@ def changed_recipe(
     return replace(recipe, steps=steps, path=stored.manifest.get("recipe"), fusion_strategy=None)
 
 
-def _beside(root: Path) -> str:
+def folder_beside(root: Path) -> str:
     """Name of the first folder beside the run's that does not exist yet."""
     number = 1
     while True:

@@ -1,0 +1,159 @@
+"""The samples that reached one filter, in memory: what other values of its parameters keep, in one scan of numbers."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from refinery.common.lazy import exp
+from refinery.compiler.templates import ident, template
+from refinery.errors import Problem, RecipeError
+from refinery.explore.rows import dicts
+from refinery.inspect.finished_run import FinishedRun
+from refinery.inspect.tune import KeptAmount
+from refinery.inspect.tuned_filter import Decision, TunedFilter
+from refinery.operators import read_sql
+from refinery.recipe.sql import parse
+
+# The reason where the stored statistics do not have it.
+_NOT_KEPT = "'not kept'"
+
+
+@dataclass(frozen=True)
+class Removal:
+    """Samples that the filter removes with some values, by a reason, or by another step that removes them, too."""
+
+    name: str
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class TrialFigures:
+    """What some values keep and remove of the samples that reached the filter.
+
+    alone, together, unsure: as `refinery tune` has them. removed: by this filter; only_here: of them, by no other step;
+    unknown: of them, removed here by the run too, so that later steps have not decided. others: of the removed ones, by
+    other steps that remove them. reasons: of the removed ones. newly_removed, newly_kept: against the run's own values.
+    """
+
+    alone: KeptAmount
+    together: KeptAmount
+    unsure: KeptAmount
+    removed: KeptAmount
+    only_here: KeptAmount
+    unknown: KeptAmount
+    newly_removed: KeptAmount
+    newly_kept: KeptAmount
+    others: tuple[Removal, ...]
+    reasons: tuple[Removal, ...]
+
+
+class FilterRows:
+    """The rows of one filter. stored: the run, with a connection that nobody else uses. why_not: values cannot be tried."""
+
+    def __init__(self, stored: FinishedRun, number: int) -> None:
+        self.tuned = TunedFilter.of(stored, str(number))
+        self.con = stored.con
+        self._lock = threading.Lock()
+        self.why_not = ""
+        try:
+            decision = self.tuned.decision({})
+        except RecipeError:
+            self.why_not = "Its condition asks for more than the stored statistics, so values cannot be tried on them."
+            decision = Decision(f"_dropped IS DISTINCT FROM {number}", _NOT_KEPT)
+        self.columns = self._columns(decision)
+        self._load(decision)
+
+    def _columns(self, decision: Decision) -> list[str]:
+        """Columns of table `stats` by which the filter decides, and its own statistics."""
+        stored = self.tuned.stored.columns["stats"]
+        named = [stat.column for stat in self.tuned.stats] + _names(decision.condition) + _names(decision.reason)
+        return [name for name in dict.fromkeys(named) if name in stored and name not in ("_row", "kept")]
+
+    def _load(self, decision: Decision) -> None:
+        others = [(step, sql) for step, sql in self.tuned.others.items() if sql is not None]
+        query = template(read_sql("analysis/filter_rows.sql")).render(
+            columns=[ident(column) for column in self.columns],
+            condition=decision.condition,
+            others=others,
+            step=self.tuned.step.index,
+            **asdict(self.tuned.fates),
+        )
+        self.con.execute(query).fetchall()
+
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
+        """Rows of a query over table `filter_rows`; one query at a time."""
+        with self._lock:
+            return dicts(self.con, query, values)
+
+    def decision(self, values: Mapping[str, Any]) -> Decision:
+        """The filter's decision with other values. Raises RecipeError where it cannot be known."""
+        if self.why_not:
+            raise RecipeError([Problem("", self.why_not)])
+        with self._lock:  # compiling looks into the run's tables
+            decision = self.tuned.decision(values)
+        known = {*self.columns, "_row"}
+        return decision if known.issuperset(_names(decision.reason)) else Decision(decision.condition, _NOT_KEPT)
+
+    def trial(self, values: Mapping[str, Any]) -> TrialFigures:
+        """The figures of some values. Raises RecipeError."""
+        decision = self.decision(values)
+        query = template(read_sql("analysis/filter_trial.sql")).render(**asdict(decision))
+        return _figures(self.rows(query))
+
+    def nearest(
+        self, values: Mapping[str, Any], column: str, side: str, bound: float, limit: int
+    ) -> dict[str, list[dict[str, Any]]]:
+        """Samples nearest to a bound of a statistic: `inside`, which the values keep, and `outside`. side: low or high."""
+        decision = self.decision(values)
+        reverse = bool({**self.tuned.step.params, **values}.get("reversed_range"))
+        grows = (side == "low") != reverse  # larger values are inside
+        query = template(read_sql("analysis/filter_nearest.sql"))
+        known = {"condition": decision.condition, "column": ident(column), "bound": repr(float(bound)), "limit": limit}
+        return {
+            "inside": self.rows(query.render(keeps=True, compared=">=" if grows else "<=", **known)),
+            "outside": self.rows(query.render(keeps=False, compared="<=" if grows else ">=", **known)),
+        }
+
+
+def _names(sql: str) -> list[str]:
+    """Columns that an expression names."""
+    return [column.parts[0].name for column in parse(f"SELECT {sql}").find_all(exp.Column)]
+
+
+def _figures(rows: Sequence[Mapping[str, Any]]) -> TrialFigures:
+    kept = [row for row in rows if row["reason"] is None]
+    removed = [row for row in rows if row["reason"] is not None]
+    return TrialFigures(
+        alone=_amount(kept),
+        together=_amount((row for row in kept if row["fate"] == "kept"), "bytes_end"),
+        unsure=_amount(row for row in kept if row["fate"] == "here"),
+        removed=_amount(removed),
+        only_here=_amount(row for row in removed if row["fate"] == "kept"),
+        unknown=_amount(row for row in removed if row["fate"] == "here"),
+        newly_removed=_amount(row for row in removed if row["in_force"]),
+        newly_kept=_amount(row for row in kept if not row["in_force"]),
+        others=_by((step, row) for row in removed for step in filter(None, row["others"].split(","))),
+        reasons=_by((row["reason"], row) for row in removed),
+    )
+
+
+def _amount(rows: Iterable[Mapping[str, Any]], size: str = "bytes_here") -> KeptAmount:
+    listed = list(rows)
+    return KeptAmount(sum(int(row["rows"]) for row in listed), sum(int(row[size]) for row in listed))
+
+
+def _by(pairs: Iterable[tuple[str, Mapping[str, Any]]]) -> tuple[Removal, ...]:
+    """Amounts by name, the largest first."""
+    sums: dict[str, list[Mapping[str, Any]]] = {}
+    for name, row in pairs:
+        sums.setdefault(name, []).append(row)
+    amounts = [Removal(name, **asdict(_amount(rows))) for name, rows in sums.items()]
+    return tuple(sorted(amounts, key=_largest))
+
+
+def _largest(removal: Removal) -> tuple[int, str]:
+    return -removal.rows, removal.name

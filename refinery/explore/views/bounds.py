@@ -1,0 +1,138 @@
+"""View `bounds`: a filter's statistics by fate, bounds to drag, samples at a bound, and the recipe with the new values."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from refinery.errors import Problem, RecipeError
+from refinery.explore.filter_rows import FilterRows
+from refinery.explore.histograms import histogram_of
+from refinery.explore.model import Endpoint, Query, View
+from refinery.explore.parameters import ends_of, parameters_of, read_moved, switches_of
+from refinery.explore.refiltering import Refilters
+from refinery.explore.rows import dicts
+from refinery.explore.run import ExploredRun
+from refinery.explore.step_recipe import recipe_of, sets_of
+from refinery.explore.texts import Texts
+
+_FILTERS = "FROM steps WHERE kind = 'filter' ORDER BY step"
+_BEFORE = "SELECT count(*) FROM row_outcomes WHERE _dropped < ?"
+# Samples on each side of a bound.
+_SHOWN = 3
+
+
+def filters(run: ExploredRun, query: Query) -> list[dict[str, Any]]:
+    """The filters of the run."""
+    with run.con() as con:
+        return dicts(con, _FILTERS)
+
+
+def about(run: ExploredRun, query: Query) -> dict[str, Any]:
+    """A filter: its parameters, the histograms of its statistics, and the rows of which it knows nothing."""
+    number = query.integer("step")
+    rows = _rows(run, number)
+    return run.remember(("filter", number), lambda: _about(run, rows)) | {"figures": _figures(rows, {})}
+
+
+def _about(run: ExploredRun, rows: FilterRows) -> dict[str, Any]:
+    tuned, stored = rows.tuned, rows.tuned.stored
+    parameters = parameters_of(tuned)
+    [reached] = rows.rows("SELECT count(*) AS rows, coalesce(sum(_bytes_here), 0) AS bytes FROM filter_rows")
+    with run.stored() as own:
+        before = own.count(_BEFORE, [tuned.step.index])
+    return {
+        "step": tuned.step.index,
+        "operator": tuned.step.name,
+        "name": tuned.step.title,
+        "doc": tuned.spec.doc,
+        "why_not": rows.why_not or _nothing_to_move(parameters),
+        "measure_only": stored.recipe.measure_only,
+        "parameters": parameters,
+        "switches": switches_of(tuned),
+        "statistics": [histogram_of(rows, column, ends_of(parameters, column)) for column in rows.columns],
+        "rows": stored.manifest["rows"]["read"],
+        "quarantined": stored.manifest["rows"]["quarantined"],
+        "removed_before": before,
+        "reached": reached,
+        "notes": tuned.notes,
+        "steps": {step.index: step.title or step.name for step in stored.recipe.steps},
+    }
+
+
+def _nothing_to_move(parameters: list[dict[str, Any]]) -> str:
+    if not parameters:
+        return "This filter has no bounds: its condition is SQL or a choice. Change it in the recipe; `refinery refilter` applies it."
+    if all(known["by_column"] for known in parameters):
+        return "The bounds depend on a column, so there is no one value to move. Change the values in the recipe."
+    return ""
+
+
+def trial(run: ExploredRun, query: Query) -> dict[str, Any]:
+    """What other values keep and remove."""
+    rows = _rows(run, query.integer("step"))
+    return _figures(rows, read_moved(rows.tuned, query.object("values")))
+
+
+def _figures(rows: FilterRows, values: dict[str, Any]) -> dict[str, Any]:
+    if rows.why_not:
+        return {}
+    return asdict(rows.trial(values)) | {"sets": sets_of(rows.tuned, values)}
+
+
+def samples(run: ExploredRun, query: Query) -> dict[str, Any]:
+    """Samples just inside and just outside of one bound, with the beginnings of their texts before the step."""
+    rows, name = _rows(run, query.integer("step")), query.text("parameter")
+    values = read_moved(rows.tuned, query.object("values"))
+    known = next((each for each in parameters_of(rows.tuned) if each["name"] == name), None)
+    value = values.get(name, rows.tuned.step.params.get(name))
+    if known is None or not known["statistics"] or not isinstance(value, int | float):
+        raise RecipeError([Problem(name, "bounds no statistic")])
+    column = query.choice("statistic", tuple(known["statistics"]))
+    sides = rows.nearest(values, column, known["side"], value, _SHOWN)
+    texts = Texts.of(run)
+    listed = {side: texts.before([row["row"] for row in near], rows.tuned.step.index) for side, near in sides.items()}
+    return {side: [row | text for row, text in zip(near, listed[side], strict=True)] for side, near in sides.items()}
+
+
+def recipe(run: ExploredRun, query: Query) -> dict[str, Any]:
+    """The values as YAML and as a command."""
+    rows = _rows(run, query.integer("step"))
+    return recipe_of(rows.tuned, read_moved(rows.tuned, query.object("values")))
+
+
+def start(run: ExploredRun, query: Query) -> dict[str, Any]:
+    """Start `refinery refilter` with the values of the body."""
+    rows = _rows(run, Query({key: str(value) for key, value in query.body.items()}).integer("step"))
+    sets = sets_of(rows.tuned, read_moved(rows.tuned, query.object("values")))
+    if not sets:
+        raise RecipeError([Problem("", "the values are those of the run, so there is nothing to make anew")])
+    return Refilters.of(run).start(sets)
+
+
+def refilter(run: ExploredRun, query: Query) -> dict[str, Any]:
+    """The latest refilter: its progress, result or error."""
+    return Refilters.of(run).latest()
+
+
+def _rows(run: ExploredRun, number: int) -> FilterRows:
+    """The rows of a filter, loaded by the first request for it."""
+    with run.con():
+        pass  # a run that was replaced is an error here
+    return run.remember(("rows", number), lambda: FilterRows(run.lasting(), number))
+
+
+VIEW = View(
+    "bounds",
+    "Bounds",
+    20,
+    (
+        Endpoint("", filters),
+        Endpoint("filter", about),
+        Endpoint("trial", trial),
+        Endpoint("samples", samples),
+        Endpoint("recipe", recipe),
+        Endpoint("refilter", start, "POST"),
+        Endpoint("refilter", refilter),
+    ),
+)
