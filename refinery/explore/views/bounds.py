@@ -37,7 +37,7 @@ def about(run: ExploredRun, query: Query) -> dict[str, Any]:
 
 def _about(run: ExploredRun, rows: FilterRows) -> dict[str, Any]:
     tuned, stored = rows.tuned, rows.tuned.stored
-    parameters = parameters_of(tuned)
+    parameters = _parameters(run, rows)
     [reached] = rows.rows("SELECT count(*) AS rows, coalesce(sum(_bytes_here), 0) AS bytes FROM filter_rows")
     with run.stored() as own:
         before = own.count(_BEFORE, [tuned.step.index])
@@ -58,6 +58,13 @@ def _about(run: ExploredRun, rows: FilterRows) -> dict[str, Any]:
         "notes": tuned.notes,
         "steps": {step.index: step.title or step.name for step in stored.recipe.steps},
     }
+
+
+def _parameters(run: ExploredRun, rows: FilterRows) -> list[dict[str, Any]]:
+    parameters: list[dict[str, Any]] = run.remember(
+        ("parameters", rows.tuned.step.index), lambda: parameters_of(rows.tuned)
+    )
+    return parameters
 
 
 def _nothing_to_move(parameters: list[dict[str, Any]]) -> str:
@@ -84,7 +91,7 @@ def samples(run: ExploredRun, query: Query) -> dict[str, Any]:
     """Samples just inside and just outside of one bound, with the beginnings of their texts before the step."""
     rows, name = _rows(run, query.integer("step")), query.text("parameter")
     values = read_moved(rows.tuned, query.object("values"))
-    known = next((each for each in parameters_of(rows.tuned) if each["name"] == name), None)
+    known = next((each for each in _parameters(run, rows) if each["name"] == name), None)
     value = values.get(name, rows.tuned.step.params.get(name))
     if known is None or not known["statistics"] or not isinstance(value, int | float):
         raise RecipeError([Problem(name, "bounds no statistic")])

@@ -1,0 +1,196 @@
+// View `bounds`: the bounds of a filter, moved with mouse or keys, and at once what they keep and remove.
+
+import { chart } from "../bounds/chart.js";
+import { controls } from "../bounds/controls.js";
+import { figures } from "../bounds/figures.js";
+import { Recipe } from "../bounds/recipe.js";
+import { Samples } from "../bounds/samples.js";
+import { Scale } from "../bounds/scale.js";
+import { get } from "../lib/api.js";
+import { el, fill } from "../lib/dom.js";
+import { count } from "../lib/format.js";
+import { keep, link } from "../lib/state.js";
+
+export async function show(page) {
+  const filters = await get("bounds", {}, page.signal);
+  page.root.append(el("h1", {}, "Bounds"));
+  if (!filters.length) {
+    page.root.append(el("p", { class: "note" }, "The recipe has no filter."));
+    return;
+  }
+  const step = Number(page.values.step) || (filters.find((filter) => filter.removed) ?? filters[0]).step;
+  page.root.append(chooser(filters, step));
+  const move = (by) => {
+    const at = filters.findIndex((filter) => filter.step === step) + by;
+    if (filters[at]) location.hash = link("bounds", { step: filters[at].step });
+  };
+  page.keys([["n", "next filter", () => move(1)], ["p", "previous filter", () => move(-1)]]);
+  const about = await get("bounds/filter", { step }, page.signal);
+  page.title(`${about.name ?? about.operator}, bounds`);
+  new Bounds(page, about).draw();
+}
+
+function chooser(filters, step) {
+  const options = filters.map((filter) => {
+    const option = el("option", { value: filter.step }, `${filter.step} ${filter.name ?? filter.operator}: ${count(filter.removed)} removed`);
+    option.selected = filter.step === step;
+    return option;
+  });
+  return el("label", { class: "row" }, "Filter",
+    el("select", { id: "filter", onchange: (event) => { location.hash = link("bounds", { step: event.target.value }); } }, options));
+}
+
+class Bounds {
+  constructor(page, about) {
+    Object.assign(this, { page, about, asked: false, asking: false });
+    this.bounds = about.parameters.filter((known) => !known.by_column).map((known) => this.#bound(known));
+    this.switches = about.switches.map((known) => ({ ...known, before: known.value, value: this.#switch(known) }));
+    this.active = this.bounds.find((bound) => bound.name === page.values.at)
+      ?? this.bounds.find((bound) => bound.value !== bound.before) ?? this.bounds.find((bound) => bound.value !== null && bound.statistics.length);
+    this.drawn = [];
+    this.figures = el("section", { class: "box figures", "aria-live": "polite" });
+    this.#lay();
+  }
+
+  #bound(known) {
+    const text = this.page.values[`p.${known.name}`];
+    const value = text === undefined ? known.value : text === "none" ? null : Number(text);
+    return { ...known, before: known.value, value: Number.isNaN(value) ? known.value : value };
+  }
+
+  #switch(known) {
+    const text = this.page.values[`p.${known.name}`];
+    return text === undefined ? known.value : text === "true";
+  }
+
+  get values() {
+    const changed = [...this.bounds, ...this.switches].filter((bound) => bound.value !== bound.before);
+    return Object.fromEntries(changed.map((bound) => [bound.name, bound.value]));
+  }
+
+  #lay() {
+    const { about } = this;
+    const left = el("div", { class: "statistics" }, about.statistics.map((statistic) => this.#statistic(statistic)),
+      this.#elsewhere(), this.#switchBox(), this.#byColumn());
+    const right = el("div", { class: "side" }, this.figures);
+    this.page.root.append(el("details", { class: "doc" }, el("summary", {}, `${about.operator}`), el("p", {}, about.doc)));
+    if (about.why_not) this.page.root.append(el("p", { class: "note why-not" }, about.why_not));
+    this.page.root.append(el("div", { class: "split" }, left, right));
+    if (about.why_not) {
+      right.remove();
+      return;
+    }
+    this.recipe = new Recipe(about, this.page.signal);
+    const samples = el("div", { class: "grid samples" });
+    this.samples = new Samples(samples, about, this.page.signal);
+    right.append(this.recipe.node);
+    this.page.root.append(el("h2", {}, "Samples at the bound"), this.#activeChooser(), samples);
+  }
+
+  #statistic(statistic) {
+    const bounds = this.bounds.filter((bound) => bound.statistics.includes(statistic.column));
+    const title = el("h2", {}, statistic.column);
+    const missing = Number(statistic.missing) > 0 && el("p", { class: "note" }, `${count(statistic.missing)} samples have no value (NULL)`);
+    if (statistic.values) return el("section", { class: "box" }, title, missing, valueList(statistic));
+    if (!statistic.axis) return el("section", { class: "box" }, title, missing, el("p", { class: "note" }, "All values are the same, or none is a number."), this.#controls(bounds, null));
+    const scale = new Scale(statistic.axis, statistic.whole);
+    const reversed = () => this.switches.some((one) => one.name === "reversed_range" && one.value);
+    const picture = chart(statistic, scale, bounds, reversed, (name, value) => this.move(name, value));
+    this.drawn.push(picture);
+    return el("section", { class: "box" }, title, missing, picture.node, legend(), this.#controls(bounds, scale));
+  }
+
+  #controls(bounds, scale) {
+    return bounds.map((bound) => {
+      const made = controls(bound, scale, (name, value) => this.move(name, value));
+      this.drawn.push(made);
+      return made.node;
+    });
+  }
+
+  #elsewhere() {
+    const bounds = this.bounds.filter((bound) => !bound.statistics.length);
+    return bounds.length > 0 && el("section", { class: "box" }, el("h2", {}, "Other parameters"), this.#controls(bounds, null));
+  }
+
+  #switchBox() {
+    if (!this.switches.length) return null;
+    const boxes = this.switches.map((one) => el("label", { title: one.doc }, el("input", {
+      type: "checkbox", checked: one.value, "data-switch": one.name, onchange: (event) => { one.value = event.target.checked; this.changed(); },
+    }), ` ${one.name}`));
+    return el("details", {}, el("summary", {}, "Ends of the range"), el("div", { class: "row" }, boxes));
+  }
+
+  #byColumn() {
+    return this.about.parameters.filter((known) => known.by_column).map((known) => el("section", { class: "box" },
+      el("h2", {}, `${known.name} depends on ${known.by_column.column}`),
+      el("ul", {}, Object.entries(known.by_column.values).map(([text, value]) => el("li", {}, `${text}: ${value}`)), el("li", {}, `others: ${known.by_column.default}`))));
+  }
+
+  #activeChooser() {
+    const bounds = this.bounds.filter((bound) => bound.statistics.length);
+    this.chooser = el("select", { id: "at", onchange: () => this.activate(this.bounds.find((bound) => bound.name === this.chooser.value)) },
+      bounds.map((bound) => el("option", { value: bound.name }, bound.name)));
+    return el("label", { class: "row" }, "Bound", this.chooser);
+  }
+
+  activate(bound) {
+    this.active = bound;
+    this.changed();
+  }
+
+  move(name, value) {
+    const bound = this.bounds.find((one) => one.name === name);
+    if (bound.value === value && this.active === bound) return;
+    bound.value = value;
+    this.activate(bound);
+  }
+
+  // Show values that have changed: inputs and lines now, figures when the server has counted.
+  changed() {
+    const state = Object.fromEntries([...this.bounds, ...this.switches].map((one) =>
+      [`p.${one.name}`, one.value === one.before ? null : one.value === null ? "none" : one.value]));
+    keep({ ...state, step: this.about.step, at: this.active?.name });
+    this.draw();
+  }
+
+  draw() {
+    for (const one of this.drawn) one.draw();
+    if (this.about.why_not) return;
+    if (this.active) this.chooser.value = this.active.name;
+    this.samples.show(this.active, this.values);
+    this.recipe.show(this.values);
+    this.#count();
+  }
+
+  // One request at a time; what changes meanwhile is asked next.
+  async #count() {
+    this.asked = true;
+    if (this.asking) return;
+    this.asking = true;
+    while (this.asked && !this.page.signal.aborted) {
+      this.asked = false;
+      try {
+        const now = await get("bounds/trial", { step: this.about.step, values: this.values }, this.page.signal);
+        fill(this.figures, figures(this.about, now, this.about.figures));
+      } catch (error) {
+        if (error.name !== "AbortError") fill(this.figures, el("p", { class: "error" }, error.message));
+      }
+    }
+    this.asking = false;
+    this.figures.dataset.counted = JSON.stringify(this.values);
+  }
+}
+
+function legend() {
+  const part = (name, text) => el("span", {}, el("i", { class: `key ${name}` }), text);
+  return el("p", { class: "row legend muted" }, part("kept", "kept"), part("here", "removed by this filter in the run"), part("later", "removed by another step"));
+}
+
+function valueList(statistic) {
+  const rows = statistic.values.map((one) => el("tr", {}, el("th", { scope: "row" }, one.value ?? "NULL"),
+    ["samples", "kept", "here", "later"].map((name) => el("td", { class: "number" }, count(one[name])))));
+  return el("div", { class: "scroll" }, el("table", {},
+    el("thead", {}, el("tr", {}, ["value", "samples", "kept", "removed here", "removed by another step"].map((title) => el("th", { scope: "col" }, title)))),
+    el("tbody", {}, rows)));
+}
