@@ -107,6 +107,12 @@ class QuarantineError(RefineryError):
     exit_code = 7
 
 
+class MismatchError(RefineryError):
+    """Files of a run are not those whose digests were recorded."""
+
+    exit_code = 8
+
+
 def problems_of(error: RefineryError, where: str = "") -> list[Problem]:
     """The problems of an error. where: the place for problems that name none."""
     if error.problems:

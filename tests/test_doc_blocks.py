@@ -42,6 +42,7 @@ NOT_RUN = {
     ("README", "pip install .$"): _INSTALLS,
     ("architecture", "recipe.yaml, --key value"): "a picture",
     ("assets", "refinery assets recipe.yaml --fetch"): "downloads models of some GB",
+    ("cards", "inputs: 1 of 1 files as recorded"): _OUTPUT,
     (
         "coming-from-dclm-and-dolma",
         "refinery run dclm_baseline",

@@ -11,6 +11,7 @@ TASKS = {
     "Start": ("demo", "init", "import", "check", "run"),
     "See what a run did": ("status", "explore", "why", "report", "diff", "tables"),
     "Choose bounds": ("analyze", "tune", "refilter", "buckets"),
+    "Hand data on": ("verify",),
     "Look things up": ("ops", "assets", "sql", "schema"),
     "Housekeeping": ("gc", "stats", "completion", "version"),
 }
@@ -49,6 +50,10 @@ EXAMPLES = {
     "status": ("refinery status outputs/web_sample", "refinery status outputs/web_sample --watch"),
     "tables": ("refinery tables outputs/web_sample", "refinery tables outputs/web_sample --materialise -o run.duckdb"),
     "tune": ("refinery tune outputs/web_sample words_num_filter --param min_num=10..200",),
+    "verify": (
+        "refinery verify outputs/web_sample",
+        "refinery verify outputs/web_sample --inputs /mnt/copy/data --outputs /mnt/copy/clean",
+    ),
     "version": ("refinery version",),
     "why": ("refinery why 42 --run outputs/web_sample", "refinery why --run outputs/web_sample --where 'id = 42'"),
 }

@@ -15,7 +15,7 @@ from refinery.common.version import __version__
 EPILOG = (
     "Exit codes: 0 done, 2 the recipe or the command line is wrong, 3 the data cannot be read, 4 an operator or the run "
     "failed, 5 rows do not add up, 6 results cannot be written, 7 too many rows in quarantine, "
-    "130 interrupted."
+    "8 files differ from their digests, 130 interrupted."
 )
 
 
@@ -293,6 +293,41 @@ def report(work_dir: str, output: str | None, overwrite: bool) -> None:
     path = write(Path(work_dir), output, overwrite)
     if path is not None:
         click.echo(path)
+
+
+@cli.command(epilog=EPILOG)
+@click.argument("run", type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "--inputs", metavar="FOLDER", type=click.Path(exists=True, file_okay=False), help="Where the inputs are now."
+)
+@click.option(
+    "--outputs", metavar="FOLDER", type=click.Path(exists=True, file_okay=False), help="Where the outputs are now."
+)
+@click.option(
+    "--models", metavar="FOLDER", type=click.Path(exists=True, file_okay=False), help="Where the models are now."
+)
+@click.option(
+    "--only",
+    multiple=True,
+    type=click.Choice(["inputs", "models", "side_files", "recipe", "outputs"]),
+    help="Compare these files only; several times for several kinds.",
+)
+@click.option("--root", metavar="SHA256", default="", help="The root that the digests must have, as it was published.")
+@click.option("--write", is_flag=True, help="Record the digests of a run whose recipe had no `digests: true`.")
+@click.option("--json", "as_json", is_flag=True, help="Print the outcome as one JSON object.")
+def verify(run: Path, only: tuple[str, ...], root: str, write: bool, as_json: bool, **folders: str | None) -> None:
+    """Compare inputs, models, recipe and outputs of RUN with their digests: a run folder, or its digests.json alone."""
+    from refinery.cli import digests
+
+    moved = {part: folder for part, folder in folders.items() if folder is not None}
+    if write and (moved or only or root):
+        raise click.UsageError(
+            "--write records the files where the run has read and left them; it takes no other option"
+        )
+    if write:
+        digests.record(run, as_json)
+    else:
+        digests.verify(run, moved, only, root, as_json)
 
 
 @cli.command()

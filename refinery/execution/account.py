@@ -15,6 +15,7 @@ from refinery.recipe import dump
 from refinery.results import database, manifest, resources, trace
 from refinery.results.alarms import Alarm, alarms
 from refinery.results.database import Counts, Database
+from refinery.results.digests.record import WITH, record
 from refinery.results.events import empty_texts, idle_steps, log_quarantine, log_traces, null_values, passed_over
 from refinery.results.stage_result import StageResult
 from refinery.results.stat_summary import write_statistics
@@ -52,6 +53,7 @@ def accounted(
     description = _described(job, done, store, outputs, beside, counts)
     description["removed"] = manifest.described(exported.removed.written if exported.removed is not None else ())
     _write_manifest(job, db, done, description)
+    _record_digests(job, description)
     idle = [] if recipe.measure_only else idle_steps(db)
     empty = empty_texts(db, prepared.stages) if recipe.exports and not exported.withheld else []
     passed = passed_over(db)
@@ -135,6 +137,13 @@ def _write_manifest(job: RunJob, db: Database, done: list[StageResult], descript
     plan = {"stages": manifest.plan(done), "orderings": [found.json() for found in prepared.orderings]}
     manifest.write(db, job.place.run_dir, description, dump(prepared.recipe), plan)
     resources.fill(db, job.watch.table(), prepared.stages)
+
+
+def _record_digests(job: RunJob, description: dict[str, Any]) -> None:
+    """Record the digests of the run's files if the recipe asks for them; those of an earlier run are removed."""
+    job.place.run_dir.digests.unlink(missing_ok=True)
+    if job.prepared.recipe.digests:
+        record(job.place.run_dir, description, job.prepared.recipe, WITH)
 
 
 def prepared_facts(prepared: Plan) -> dict[str, Any]:

@@ -394,6 +394,13 @@ class Recipe:
         False,
         "Measure each worker and the GPUs every second, beside the run as a whole: see [monitoring](monitoring.md).",
     )
+    digests: bool = key(
+        "bool",
+        False,
+        "Record the SHA-256 of inputs, models, recipe and outputs at the end of the run, for `refinery verify`: see "
+        "[cards](cards.md#verify).",
+        own=True,
+    )
     steps: tuple[Step, ...] = read_from(
         RecipeKey("process", "list", (), "The steps, in order: operators with their parameters. Required."), default=()
     )

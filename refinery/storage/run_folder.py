@@ -75,6 +75,11 @@ class RunDir:
         return self.own / "manifest.json"
 
     @property
+    def digests(self) -> Path:
+        """SHA-256 of inputs, models, recipe and outputs, if they were recorded."""
+        return self.own / "digests.json"
+
+    @property
     def written(self) -> Path:
         """The list of files that runs have written outside of the run's own folder (see results.owned_files)."""
         return self.own / "written.json"
@@ -162,6 +167,7 @@ class RunDir:
             self.plan,
             self.order,
             self.manifest,
+            self.digests,
             self.status,
             self.written,
             self.report,

@@ -108,7 +108,8 @@ class Workplace:
         if not self.url:
             return []
         place, manifest, here = open_store(self.url), self.run_dir.manifest, self.run_dir
-        files = (here.database, here.recipe, here.plan, *here.traces(), manifest)
+        digests = [here.digests] if here.digests.is_file() else []
+        files = (here.database, here.recipe, here.plan, *digests, *here.traces(), manifest)
         holdings, urls = self.holdings(overwrite), [f"{self.url}/{self._below(path)}" for path in files]
         holdings.begin(self.url, urls)
         place.discard(self._below(manifest))

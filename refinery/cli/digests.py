@@ -1,0 +1,30 @@
+"""`refinery verify`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from refinery.cli.commands import answer
+from refinery.cli.render import verify as rendered
+from refinery.errors import MismatchError
+
+
+def verify(run: Path, folders: Mapping[str, str], only: Sequence[str], root: str, as_json: bool) -> None:
+    """Compare files with their digests, and print what differs. Raises MismatchError if anything does."""
+    from refinery.inspect.verify.verify import Moved
+    from refinery.inspect.verify.verify import verify as compare
+
+    checked = compare(run, Moved(folders, only), root)
+    answer(as_json, lambda: {"ok": checked.ok, **asdict(checked)}, rendered.show(checked))
+    if not checked.ok:
+        raise MismatchError(f"{run}: {len(checked.problems):,} files are not as their digests were recorded")
+
+
+def record(run: Path, as_json: bool) -> None:
+    """Record the digests of a finished run."""
+    from refinery.inspect.verify.verify import record_now
+
+    digests = record_now(run)
+    answer(as_json, lambda: asdict(digests), rendered.recorded(digests))

@@ -1,0 +1,1 @@
+"""Comparison of a run's files with their recorded digests."""
