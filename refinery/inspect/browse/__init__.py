@@ -1,0 +1,1 @@
+"""Looking around in a finished run: samples by their outcome, texts by their words, clusters, quarantine, input fields."""

@@ -1,0 +1,111 @@
+"""Clusters of a deduplicator, largest first, and two members of one side by side."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from refinery.common.lazy import duckdb
+from refinery.errors import DataError
+from refinery.inspect.browse.shared_shingles import MarkedText, marked_texts
+from refinery.inspect.why.query import RowHistories
+from refinery.inspect.why.row_replay import RowInStage
+
+# Members of a cluster on one page, and clusters on one page.
+MEMBERS, CLUSTERS = 100, 50
+
+
+@dataclass(frozen=True)
+class ClusterPage:
+    """Clusters, by size. next: cursor of the next page, if there is one."""
+
+    clusters: list[dict[str, Any]]
+    total: int
+    next: str | None
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """The texts of two members as their deduplicator compared them, with what they share.
+
+    shared: the name of shared parts. counts: shingles that both have, that each has, and their Jaccard similarity; None for operators without
+    shingles.
+    """
+
+    left: MarkedText
+    right: MarkedText
+    shared: str
+    counts: dict[str, Any] | None
+
+
+def clusters(con: duckdb.DuckDBPyConnection, step: int | None = None, after: str | None = None) -> ClusterPage:
+    """One page of clusters. step: of this deduplicator only."""
+    of_step = "TRUE" if step is None else f"step = {int(step)}"
+    grouped = f"SELECT step, cluster, any_value(operator) AS operator, any_value(size) AS size, count(*) AS members, min(_row) FILTER (survivor) AS survivor, min(_row) AS first FROM clusters WHERE {of_step} GROUP BY step, cluster"
+    [(total,)] = con.execute(f"SELECT count(*) FROM ({grouped})").fetchall()
+    where, values = "TRUE", list[Any]()
+    if after is not None:
+        size, first_and_step = _place(after)
+        where, values = "(size < ? OR (size = ? AND (step, cluster) > (?, ?)))", [size, size, *first_and_step]
+    rows = con.execute(
+        f"SELECT * FROM ({grouped}) WHERE {where} ORDER BY size DESC, step, cluster LIMIT {CLUSTERS + 1}", values
+    )
+    names = [column[0] for column in rows.description or ()]
+    listed = [dict(zip(names, row, strict=True)) for row in rows.fetchall()]
+    last = listed[CLUSTERS - 1] if len(listed) > CLUSTERS else None
+    cursor = last and json.dumps([last["size"], last["step"], last["cluster"]])
+    return ClusterPage(listed[:CLUSTERS], int(total), cursor)
+
+
+def _place(after: str) -> tuple[int, tuple[int, int]]:
+    try:
+        size, step, cluster = (int(value) for value in json.loads(after))
+    except (ValueError, TypeError) as error:
+        raise DataError(f"{after!r} is no place in the list of clusters; start at its first page") from error
+    return size, (step, cluster)
+
+
+def members(con: duckdb.DuckDBPyConnection, step: int, cluster: int, after: int = -1) -> list[dict[str, Any]]:
+    """Members of a cluster, the one that stays first, then by row, each with the match that joined it.
+
+    after: row of the last member of the page before; -1 for the first page.
+    """
+    rows = con.execute(_MEMBERS, [step, cluster, after < 0, after, MEMBERS + 1])
+    names = [column[0] for column in rows.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in rows.fetchall()]
+
+
+_MEMBERS = """
+SELECT c._row AS row, c.survivor, c.size, d.kept, d.via, d.matched, d.distance, d.estimated_jaccard, d.jaccard, d.kept_in_index
+FROM clusters AS c
+LEFT JOIN duplicates AS d ON d.step = c.step AND d._row = c._row AND d.unit IS NULL
+WHERE c.step = ? AND c.cluster = ? AND (? OR (NOT c.survivor AND c._row > ?))
+ORDER BY c.survivor DESC, c._row
+LIMIT ?
+"""
+
+
+def side_by_side(histories: RowHistories, step: int, left: int, right: int) -> SideBySide:
+    """Two samples as a deduplicator compared them. Raises DataError if one of them did not reach it."""
+    [known] = [known for known in histories.prepared.recipe.steps if known.index == step] or [None]
+    if known is None or not hasattr(histories.prepared.library.operators[known.name], "sample_matcher"):
+        raise DataError(f"step {step} compares no samples")
+    here, there = (_text(histories, known, row) for row in (left, right))
+    one, other, name = marked_texts(here, there, known.params)
+    matcher = histories.prepared.library.operators[known.name].sample_matcher
+    shared = matcher.shared(here, there, None, known.params)
+    counts = shared and {"count": shared.count, "here": shared.here, "there": shared.there, "jaccard": shared.jaccard}
+    return SideBySide(one, other, name, counts)
+
+
+def _text(histories: RowHistories, step: Any, row: int) -> str:
+    for seen in histories.replay.walk(histories.replay.place(row)):
+        if _compares(seen, step.index):
+            return seen.text_given_to(step) or ""
+    raise DataError(f"row {row} did not reach step {step.index}, so that step did not compare it")
+
+
+def _compares(seen: RowInStage, step: int) -> bool:
+    after = seen.planned.stage.after
+    return after is not None and after.index == step

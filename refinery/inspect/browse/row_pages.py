@@ -1,0 +1,117 @@
+"""Rows of a run, page by page: each page begins after the last row of the one before it (keyset paging)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from refinery.common.lazy import duckdb
+from refinery.inspect.browse.row_filter import RowFilter, RowQuery, RunColumns, cursor_of, place_of, rows_query
+from refinery.kernels.core.arrow import ints
+
+# Most rows of one page.
+MOST = 200
+_MATCHES = "matching_rows"
+
+
+@dataclass(frozen=True)
+class PageRequest:
+    """The rows of a page. sort: see `rows_query`. after: cursor of the row before the first one. matches: only these rows."""
+
+    filter: RowFilter = RowFilter()
+    sort: str = "row"
+    descending: bool = False
+    after: str | None = None
+    limit: int = 50
+    matches: np.ndarray | None = None
+
+
+@dataclass(frozen=True)
+class RowPage:
+    """Rows by column, the number of all rows for which the filter holds, and the cursor of the next page, if there is one."""
+
+    rows: list[dict[str, Any]]
+    total: int
+    next: str | None
+
+
+def page(con: duckdb.DuckDBPyConnection, columns: RunColumns, request: PageRequest) -> RowPage:
+    """One page of rows. con: a cursor that no other thread uses. Raises DataError for an unknown name or cursor."""
+    query = rows_query(con, columns, request.filter, request.sort)
+    if request.matches is not None:
+        con.register(_MATCHES, pa.table({"_row": ints(request.matches)}))
+        query = RowQuery(f"{query.sql} AND rows._row IN (SELECT _row FROM {_MATCHES})", query.values)
+    [(total,)] = con.execute(f"SELECT count(*) FROM ({query.sql})", list(query.values)).fetchall()
+    where, values = _after(columns, request)
+    limit = max(1, min(request.limit, MOST))
+    direction = "DESC" if request.descending else "ASC"
+    order = f"_row {direction}" if request.sort == "row" else f"sort {direction} NULLS LAST, _row"
+    sql = f"SELECT * FROM ({query.sql}) WHERE {where} ORDER BY {order} LIMIT {limit + 1}"
+    rows = con.execute(sql, [*query.values, *values]).fetchall()
+    last = rows[limit - 1] if len(rows) > limit else None
+    described = _described(con, [row for row, *_ in rows[:limit]])
+    sorts = {row: sort for row, _, _, sort in rows}
+    listed = [described[row] | {"sort": sorts[row]} for row, *_ in rows[:limit]]
+    return RowPage(listed, int(total), last and cursor_of(last[3], last[0]))
+
+
+def matching(con: duckdb.DuckDBPyConnection, columns: RunColumns, wanted: RowFilter) -> np.ndarray:
+    """Numbers of all rows for which a filter holds, ascending."""
+    query = rows_query(con, columns, wanted)
+    numbers: np.ndarray = con.execute(f"SELECT _row FROM ({query.sql}) ORDER BY _row", list(query.values)).fetchnumpy()[
+        "_row"
+    ]
+    return numbers
+
+
+def _after(columns: RunColumns, request: PageRequest) -> tuple[str, list[Any]]:
+    """SQL for the rows behind a cursor, in the order of the request; NULL is last in both directions."""
+    if request.after is None:
+        return "TRUE", []
+    value, row = place_of(request.after)
+    beyond = "<" if request.descending else ">"
+    if request.sort == "row":
+        return f"_row {beyond} ?", [row]
+    if value is None:
+        return "sort IS NULL AND _row > ?", [row]
+    kind = "BIGINT" if request.sort == "bytes" else columns.stats[request.sort.removeprefix("stat:")]
+    place = f"CAST(? AS {kind})"
+    return f"(sort {beyond} {place} OR (sort = {place} AND _row > ?) OR sort IS NULL)", [value, value, row]
+
+
+def _described(con: duckdb.DuckDBPyConnection, rows: list[int]) -> dict[int, dict[str, Any]]:
+    """Fate, file, and the removal or error of rows."""
+    if not rows:
+        return {}
+    cursor = con.execute(_DESCRIBED, [rows])
+    names = [column[0] for column in cursor.description or ()]
+    described: dict[int, dict[str, Any]] = {}
+    for row in cursor.fetchall():
+        described.setdefault(row[0], dict(zip(names, row, strict=True)))
+    return described
+
+
+_DESCRIBED = """
+WITH asked AS (SELECT unnest(CAST(? AS BIGINT[])) AS _row),
+  removals AS (FROM ledger WHERE _row IN (SELECT _row FROM asked)),
+  errors AS (FROM quarantine WHERE _row IN (SELECT _row FROM asked)),
+  known_files AS (SELECT file, first_row, first_row + rows AS end_row FROM files WHERE rows > 0)
+SELECT
+  asked._row AS row,
+  CASE WHEN errors._row IS NOT NULL THEN 'quarantined' WHEN removals._row IS NOT NULL THEN 'removed' ELSE 'kept' END AS fate,
+  coalesce(removals.step, errors.step) AS step,
+  coalesce(removals.operator, errors.operator) AS operator,
+  coalesce(removals.reason, errors.error) AS reason,
+  removals.value,
+  removals.bound,
+  removals.kept_instead,
+  coalesce(errors.file, known_files.file) AS file,
+  errors.line
+FROM asked
+LEFT JOIN removals USING (_row)
+LEFT JOIN errors USING (_row)
+LEFT JOIN known_files ON asked._row >= first_row AND asked._row < end_row
+"""
