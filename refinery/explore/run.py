@@ -61,6 +61,11 @@ class ExploredRun:
                 self._memory[key] = compute()
             return self._memory[key]
 
+    def forget(self, key: Any) -> None:
+        """Forget the value for a key, so that the next request computes it anew."""
+        with self._lock:
+            self._memory.pop(key, None)
+
     def _version(self) -> tuple[int, int]:
         """Inode and time of the database: a run replaces the file."""
         try:

@@ -12,28 +12,40 @@ from typing import Any
 
 import numpy as np
 
-from refinery.common.fields import keys_of
+from refinery.common.fields import OTHERS, keys_of
 from refinery.errors import DataError
 from refinery.inspect.finished_run import require_same_inputs
 from refinery.inspect.why.query import RowHistories
 from refinery.inspect.why.row_replay import RowPosition
-from refinery.io.batch import Batch
+from refinery.io.batch import Batch, as_json
 from refinery.io.readers.read import read
 from refinery.planning.sizes import BATCH
 
-# Samples that are remembered, so that turning a page back reads nothing, and characters of a beginning.
+# Excerpts that are remembered, so that turning a page back reads nothing; their characters, and those before a word.
 _REMEMBERED = 4096
-_WIDTH = 300
+_WIDTH, _BEFORE = 300, 80
 
 
 @dataclass(frozen=True)
-class Beginning:
-    """The place and the first characters of a sample's text. text: None where the sample has none."""
+class Excerpt:
+    """A piece of a sample's text, and its place. text: None where the sample has none. start: characters before it."""
 
     row: int
     place: str
     text: str | None
+    start: int
     characters: int
+
+    @staticmethod
+    def of(row: int, place: str, value: Any, words: Sequence[str]) -> Excerpt:
+        """The beginning of a value's text, or the part with the first of some words."""
+        if value is None:
+            return Excerpt(row, place, None, 0, 0)
+        text = value if isinstance(value, str) else as_json(value).decode("utf-8", "replace")
+        starts = [at for word in words if (at := text.lower().find(word.lower())) >= 0]
+        start = min(starts, default=0)
+        start = start - _BEFORE if start > _WIDTH // 2 else 0
+        return Excerpt(row, place, text[start : start + _WIDTH], start, len(text))
 
 
 class InputRows:
@@ -43,7 +55,7 @@ class InputRows:
         self._work_dir = work_dir
         self._lock = threading.RLock()
         self._histories: RowHistories | None = None
-        self._beginnings: OrderedDict[int, Beginning] = OrderedDict()
+        self._excerpts: OrderedDict[Any, Excerpt] = OrderedDict()
 
     def close(self) -> None:
         """Close the connections."""
@@ -66,17 +78,25 @@ class InputRows:
                 raise DataError(f"{error.filename}: cannot be read any more: {error.strerror}") from error
             yield self._histories
 
-    def beginnings(self, rows: Sequence[int]) -> list[Beginning]:
-        """The beginnings of texts of rows, in row order. Rows that could not be read are left out."""
+    def require_unchanged(self) -> None:
+        """Raise DataError if the input has changed since the run."""
+        with self.histories():
+            pass
+
+    def excerpts(self, rows: Sequence[int], field: str | None = None, words: Sequence[str] = ()) -> list[Excerpt]:
+        """Pieces of a field of rows, in row order. Rows that could not be read are left out.
+
+        field: by default the recipe's text; OTHERS is the whole sample. words: the piece has the first of them.
+        """
         with self.histories() as histories:
-            keys = keys_of(histories.prepared.recipe.text_key)
-            for row, place, sample in self._samples(histories, [row for row in rows if row not in self._beginnings]):
-                text = member(sample, keys)
-                shown = None if text is None else str(text)
-                self._beginnings[row] = Beginning(row, place, shown and shown[:_WIDTH], len(shown or ""))
-            known = [self._beginnings[row] for row in sorted(set(rows)) if row in self._beginnings]
-            while len(self._beginnings) > _REMEMBERED:
-                self._beginnings.popitem(last=False)
+            about = field or histories.prepared.recipe.text_key, tuple(words)
+            unknown = [row for row in rows if (row, *about) not in self._excerpts]
+            for row, place, sample in self._samples(histories, unknown):
+                value = sample if about[0] == OTHERS else member(sample, keys_of(about[0]))
+                self._excerpts[row, *about] = Excerpt.of(row, place, value, words)
+            known = [self._excerpts[row, *about] for row in sorted(set(rows)) if (row, *about) in self._excerpts]
+            while len(self._excerpts) > _REMEMBERED:
+                self._excerpts.popitem(last=False)
             return known
 
     @staticmethod

@@ -95,13 +95,13 @@ def rows_query(con: duckdb.DuckDBPyConnection, columns: RunColumns, wanted: RowF
     if wanted.changed is not None or sort == "bytes":
         tables.append("LEFT JOIN row_outcomes AS outcomes ON outcomes._row = rows._row")
     where = " AND ".join(sql for sql, _ in clauses) or "TRUE"
-    sql = f"WITH rows AS ({ROWS}) SELECT rows._row, step, fate, {sort_sql} AS sort FROM {' '.join(tables)} WHERE {where}"
+    sql = (
+        f"WITH rows AS ({ROWS}) SELECT rows._row, step, fate, {sort_sql} AS sort FROM {' '.join(tables)} WHERE {where}"
+    )
     return RowQuery(sql, tuple(value for _, values in clauses for value in values))
 
 
-_REASON = (
-    "rows._row IN (SELECT _row FROM ledger WHERE reason = ? UNION ALL SELECT _row FROM quarantine WHERE starts_with(error, ?))"
-)
+_REASON = "rows._row IN (SELECT _row FROM ledger WHERE reason = ? UNION ALL SELECT _row FROM quarantine WHERE starts_with(error, ?))"
 
 
 def _require_fate(fate: str) -> str:
@@ -124,7 +124,11 @@ def _within(columns: RunColumns, wanted: RowFilter) -> list[tuple[str, Sequence[
         return []
     name = columns.require_stat(wanted.stat)
     number = f"TRY_CAST({name} AS DOUBLE)"
-    conditions = ((f"{number} >= ?", wanted.low), (f"{number} <= ?", wanted.high), (f"CAST({name} AS VARCHAR) = ?", wanted.value))
+    conditions = (
+        (f"{number} >= ?", wanted.low),
+        (f"{number} <= ?", wanted.high),
+        (f"CAST({name} AS VARCHAR) = ?", wanted.value),
+    )
     return [(sql, [value]) for sql, value in conditions if value is not None]
 
 

@@ -41,7 +41,11 @@ class Search:
     """One search over candidate rows. It reads on where it stopped, and is used by one thread at a time."""
 
     def __init__(
-        self, rows: InputRows, con: duckdb.DuckDBPyConnection, conditions: Sequence[SampleCondition], candidates: np.ndarray
+        self,
+        rows: InputRows,
+        con: duckdb.DuckDBPyConnection,
+        conditions: Sequence[SampleCondition],
+        candidates: np.ndarray,
     ) -> None:
         self._input, self._conditions, self._candidates = rows, conditions, candidates
         self._lock = threading.Lock()
@@ -53,7 +57,8 @@ class Search:
 
     def advance(self, seconds: float) -> SearchProgress:
         """Search for some seconds, at least one batch. Raises DataError if the input has changed since the run."""
-        with self._lock, self._input.histories():
+        self._input.require_unchanged()
+        with self._lock:
             end = time.monotonic() + seconds
             for piece in self._pieces:
                 self._matches.append(piece)
@@ -64,11 +69,6 @@ class Search:
     def progress(self) -> SearchProgress:
         """Progress so far."""
         return SearchProgress(np.unique(np.concatenate(self._matches)), self._searched, len(self._candidates))
-
-    def close(self) -> None:
-        """Stop reading."""
-        with self._lock:
-            self._memory.close()
 
     def _scan(self) -> Iterator[np.ndarray]:
         """Matching rows, batch by batch, in the order of the input. Shards without candidates are not read."""
@@ -87,7 +87,9 @@ class Search:
         for batch in read(shard, _BATCH):
             index = np.flatnonzero(np.isin(batch.rows + first, wanted))
             piece = self._matching(batch.take(index), first) if len(index) else np.zeros(0, np.int64)
-            seen = max((int(rows[-1]) for rows in (batch.rows, [bad.row for bad in batch.bad]) if len(rows)), default=-1)
+            seen = max(
+                (int(rows[-1]) for rows in (batch.rows, [bad.row for bad in batch.bad]) if len(rows)), default=-1
+            )
             self._searched = before + int(np.searchsorted(wanted, first + seen, side="right"))
             yield piece
             if first + seen >= wanted[-1]:

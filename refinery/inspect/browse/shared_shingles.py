@@ -64,7 +64,9 @@ def _marked(text: str, tokens: Sequence[str], shared: set[tuple[str, ...]], wind
             covered[at : at + window] = True
     places = _places(text, tokens)
     if places is None:
-        return MarkedText(_joined([(bool(mark), f"{token} ") for mark, token in zip(covered, tokens, strict=True)]), True)
+        return MarkedText(
+            _joined([(bool(mark), f"{token} ") for mark, token in zip(covered, tokens, strict=True)]), True
+        )
     pieces: list[tuple[bool, str]] = []
     end = 0
     for at, (start, stop) in enumerate(places):

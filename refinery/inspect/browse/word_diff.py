@@ -28,7 +28,9 @@ def word_diff(before: str, after: str) -> list[Piece]:
     """Pieces whose "=" and "-" are the first text, and whose "=" and "+" are the second one."""
     a, b = _TOKEN.findall(before), _TOKEN.findall(after)
     pieces = _ordered(_pieces(a, b))
-    return [Piece(kind, "".join(piece.text for piece in run)) for kind, run in groupby(pieces, key=lambda one: one.kind)]
+    return [
+        Piece(kind, "".join(piece.text for piece in run)) for kind, run in groupby(pieces, key=lambda one: one.kind)
+    ]
 
 
 def _pieces(a: Sequence[str], b: Sequence[str]) -> Iterator[Piece]:

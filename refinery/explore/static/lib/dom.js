@@ -33,6 +33,11 @@ function append(element, children) {
   }
 }
 
+// Put children behind an element's content.
+export function add(element, ...children) {
+  append(element, children);
+}
+
 // Put children in the place of an element's content.
 export function fill(element, ...children) {
   element.replaceChildren();
