@@ -52,6 +52,7 @@ def _field(summary: FieldSummary) -> dict[str, Any]:
         "least": summary.least,
         "greatest": summary.greatest,
         "distinct": None if categories.many else len(categories.values),
+        "comparable": summary.comparable,
         "values": [[value, counted.rows, counted.lost] for value, counted in categories.most()],
         "hosts": [[host, counted.rows, counted.lost] for host, counted in summary.hosts.most()],
         "examples": summary.examples,

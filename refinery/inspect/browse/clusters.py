@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from refinery.common.lazy import duckdb
+from refinery.dedup.matchers.model import SharedShingles
 from refinery.errors import DataError
 from refinery.inspect.browse.shared_shingles import MarkedText, marked_texts
 from refinery.inspect.why.query import RowHistories
 from refinery.inspect.why.row_replay import RowInStage
+from refinery.operators import Operator
 
 # Members of a cluster on one page, and clusters on one page.
 MEMBERS, CLUSTERS = 100, 50
@@ -36,7 +38,7 @@ class SideBySide:
     left: MarkedText
     right: MarkedText
     shared: str
-    counts: dict[str, Any] | None
+    counts: SharedShingles | None
 
 
 def clusters(con: duckdb.DuckDBPyConnection, step: int | None = None, after: str | None = None) -> ClusterPage:
@@ -54,7 +56,7 @@ def clusters(con: duckdb.DuckDBPyConnection, step: int | None = None, after: str
     names = [column[0] for column in rows.description or ()]
     listed = [dict(zip(names, row, strict=True)) for row in rows.fetchall()]
     last = listed[CLUSTERS - 1] if len(listed) > CLUSTERS else None
-    cursor = last and json.dumps([last["size"], last["step"], last["cluster"]])
+    cursor = None if last is None else json.dumps([last["size"], last["step"], last["cluster"]])
     return ClusterPage(listed[:CLUSTERS], int(total), cursor)
 
 
@@ -88,15 +90,17 @@ LIMIT ?
 
 def side_by_side(histories: RowHistories, step: int, left: int, right: int) -> SideBySide:
     """Two samples as a deduplicator compared them. Raises DataError if one of them did not reach it."""
-    [known] = [known for known in histories.prepared.recipe.steps if known.index == step] or [None]
-    if known is None or not hasattr(histories.prepared.library.operators[known.name], "sample_matcher"):
+    known = next((known for known in histories.prepared.recipe.steps if known.index == step), None)
+    if known is None or not _compares_samples(histories.prepared.library.operators[known.name]):
         raise DataError(f"step {step} compares no samples")
     here, there = (_text(histories, known, row) for row in (left, right))
     one, other, name = marked_texts(here, there, known.params)
     matcher = histories.prepared.library.operators[known.name].sample_matcher
-    shared = matcher.shared(here, there, None, known.params)
-    counts = shared and {"count": shared.count, "here": shared.here, "there": shared.there, "jaccard": shared.jaccard}
-    return SideBySide(one, other, name, counts)
+    return SideBySide(one, other, name, matcher.shared(here, there, None, known.params))
+
+
+def _compares_samples(operator: Operator) -> bool:
+    return operator.kind == "deduplicator" and not operator.matcher.takes_units
 
 
 def _text(histories: RowHistories, step: Any, row: int) -> str:

@@ -104,6 +104,11 @@ class FieldSummary:
         return sql_of(structure_of(self.profile, unsigned=True))
 
     @property
+    def comparable(self) -> bool:
+        """True if a condition on the field can name its values: texts, booleans and integers are written in one way only."""
+        return self.kinds.keys() <= {"text", "boolean", "number"} and not self.profile.decimal
+
+    @property
     def present(self) -> int:
         """Rows in which the field has a value."""
         return self.rows - self.nulls
@@ -123,4 +128,5 @@ def _kind(value: Any) -> str:
         return "boolean"
     if isinstance(value, (int, float)):
         return "number"
-    return {str: "text", list: "list", tuple: "list", dict: "object"}.get(type(value), type(value).__name__)
+    known: dict[type, str] = {str: "text", list: "list", tuple: "list", dict: "object"}
+    return known.get(type(value), type(value).__name__)

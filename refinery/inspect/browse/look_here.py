@@ -44,14 +44,15 @@ def _of_field(summary: FieldSummary) -> Iterator[LookHere]:
         kinds = ", ".join(f"{kind} in {rows:,}" for kind, rows in summary.kinds.most_common())
         yield LookHere("mixed", name, f"values of several kinds: {kinds} {seen}")
     yield from _one_value(summary)
-    yield from _lost(name, summary.categories, "is")
+    if summary.comparable:
+        yield from _lost(name, summary.categories, "is")
     yield from _lost(name, summary.hosts, "host")
 
 
 def _one_value(summary: FieldSummary) -> Iterator[LookHere]:
     """A field that has one value, or nearly so."""
     categories = summary.categories
-    if categories.many or not categories.values or summary.present < 2:
+    if not categories.values or summary.present < 2:
         return
     value, counted = categories.most(1)[0]
     shown = value if len(value) <= 40 else f"{value[:40]}…"
@@ -61,12 +62,13 @@ def _one_value(summary: FieldSummary) -> Iterator[LookHere]:
         share = 100 * counted.rows / summary.present
         others = f"{summary.present - counted.rows:,} rows have one of {len(categories.values) - 1:,} other values"
         remark = f"is {shown!r} in {share:.0f} % of {summary.present:,} rows; {others}"
-        yield LookHere("skewed", summary.name, remark, {"field": summary.name, "how": "is", "what": value})
+        rows = {"field": summary.name, "how": "is", "what": value} if summary.comparable else {}
+        yield LookHere("skewed", summary.name, remark, rows)
 
 
 def _lost(name: str, categories: Categories, how: str) -> Iterator[LookHere]:
     """Values of a field whose rows were mostly not kept, if the field has several."""
-    if categories.many or len(categories.values) < 2:
+    if len(categories.values) < 2:
         return
     worst = sorted(categories.values.items(), key=lambda item: -item[1].lost)
     listed = [one for one in worst if one[1].rows >= _SOURCE_ROWS and one[1].lost > _LOST * one[1].rows]

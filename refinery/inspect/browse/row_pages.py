@@ -55,7 +55,7 @@ def page(con: duckdb.DuckDBPyConnection, columns: RunColumns, request: PageReque
     described = _described(con, [row for row, *_ in rows[:limit]])
     sorts = {row: sort for row, _, _, sort in rows}
     listed = [described[row] | {"sort": sorts[row]} for row, *_ in rows[:limit]]
-    return RowPage(listed, int(total), last and cursor_of(last[3], last[0]))
+    return RowPage(listed, int(total), None if last is None else cursor_of(last[3], last[0]))
 
 
 def matching(con: duckdb.DuckDBPyConnection, columns: RunColumns, wanted: RowFilter) -> np.ndarray:

@@ -107,5 +107,5 @@ def _longest_ascending(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]
 
 def _ordered(pieces: Iterator[Piece]) -> Iterator[Piece]:
     """Pieces that are not empty, all removed ones of a change before the added ones."""
-    for equal, run in groupby((piece for piece in pieces if piece.text), key=lambda one: one.kind == "="):
-        yield from run if equal else sorted(run, key=lambda one: one.kind == "+")
+    for _, run in groupby((piece for piece in pieces if piece.text), key=lambda one: one.kind == "="):
+        yield from sorted(run, key=lambda one: one.kind == "+")

@@ -76,6 +76,11 @@ function card(field, answer) {
       el("li", {}, el("a", { href: link(`samples/${row}`) }, `row ${count(row)}`), " ", name(example))))));
 }
 
+function linked(field, how, value) {
+  const shownAs = name(value === "" ? "(empty)" : value);
+  return how === "host" || (field.comparable && value !== "") ? el("a", { href: link("samples", { field: field.name, how, what: value }) }, shownAs) : shownAs;
+}
+
 function short(type) {
   return type.length > 60 ? `${type.slice(0, 60)}…` : type;
 }
@@ -99,7 +104,7 @@ function categories(field, values, how, title) {
     el("span", { class: "bar", "aria-hidden": "true" },
       el("span", { class: "kept", style: { width: `${(100 * (rows - lost)) / most}%` } }),
       el("span", { class: "removed", style: { width: `${(100 * lost) / most}%` } })),
-    el("a", { href: link("samples", { field: field.name, how, what: value }) }, name(value === "" ? "(empty)" : plain(value))),
+    linked(field, how, value),
     ` ${count(rows)}`, lost > 0 && el("span", { class: "muted" }, `, ${count(lost)} not kept`)));
   return el("details", { open: true }, el("summary", {}, `Most frequent by ${title}`), el("ul", { class: "values" }, items));
 }

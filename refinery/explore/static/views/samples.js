@@ -106,14 +106,15 @@ function showText(item, excerpt, words) {
   item.place.title = plain(excerpt.place);
   const left = excerpt.characters - excerpt.start - (excerpt.text || "").length;
   fill(item.text, excerpt.text === null ? el("span", { class: "muted" }, "no text") : [
-    excerpt.start > 0 && "…", marked(excerpt.text, words), left > 0 && "…",
-    el("span", { class: "muted" }, ` ${count(excerpt.characters)} characters`)]);
+    excerpt.start > 0 && "…", marked(excerpt.text, words), left > 0 && "…"]);
+  if (excerpt.text !== null) item.size.textContent = `${count(excerpt.characters)} characters`;
 }
 
 function rowItem(page, row, labels) {
   const text = el("div", { class: "excerpt", dir: "auto" }, el("span", { class: "muted" }, "…"));
   const file = row.file ? `${row.file.split("/").pop()}${row.line === null ? "" : `:${row.line}`}` : "";
   const place = el("span", { class: "muted place", title: plain(row.file || "") }, plain(file));
+  const size = el("span", { class: "muted" });
   const href = link(`samples/${row.row}`, { ...page.values, after: null });
   const element = el("li", { class: `item ${row.fate}` },
     el("div", { class: "row" },
@@ -123,9 +124,9 @@ function rowItem(page, row, labels) {
         row.value !== null && ` (${figure(row.value)}${row.bound === null ? "" : `, bound ${figure(row.bound)}`})`),
       row.kept_instead !== null && el("a", { href: link(`samples/${row.kept_instead}`) }, `stays: row ${count(row.kept_instead)}`),
       row.sort !== null && el("span", { class: "muted" }, `${sortLabel(page.values.sort)} ${sortValue(page.values.sort, row.sort)}`),
-      place),
+      size, place),
     text);
-  return { row: row.row, element, text, place };
+  return { row: row.row, element, text, place, size };
 }
 
 function sortLabel(sort) {
