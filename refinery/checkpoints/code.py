@@ -25,23 +25,23 @@ def code_of(
 
     elsewhere: paths that the recipe reads and writes, which are never code. readers: files of the input's formats.
     """
-    found: dict[str, str] = {}
+    files: dict[str, str] = {}
     for path in readers:
-        found |= _code_with(path, elsewhere)
+        files |= _code_with(path, elsewhere)
     for operator in _operators(planned, library):
-        found |= _code_with(operator.path, elsewhere)
+        files |= _code_with(operator.path, elsewhere)
         for name in getattr(operator, "resources", {}).get("files", ()):
-            found[str(operator.path.parent / name)] = f"{operator.path.name} {name}"
+            files[str(operator.path.parent / name)] = f"{operator.path.name} {name}"
     for path in _matchers(planned, library):
-        found |= _code_with(path, elsewhere)
-    return found
+        files |= _code_with(path, elsewhere)
+    return files
 
 
 def _code_with(path: Path, elsewhere: Collection[str]) -> dict[str, str]:
     """A Python file of a person, with the modules that it imports and the files in its folder."""
-    found = {str(module): f"module {name}" for name, module in imported_modules(path).items()}
+    modules = {str(module): f"module {name}" for name, module in imported_modules(path).items()}
     root = path.parent.parent
-    return found | {file: os.path.relpath(file, root) for file in _in_folder(path, set(found), elsewhere)}
+    return modules | {file: os.path.relpath(file, root) for file in _in_folder(path, set(modules), elsewhere)}
 
 
 def _matchers(planned: CompiledStage, library: Library) -> Iterator[Path]:
@@ -58,7 +58,7 @@ def _operators(planned: CompiledStage, library: Library) -> Iterator[Any]:
     operators: list[Any] = [library.operators[step.name] for step in steps]
     paths = {function.path for function in planned.program.functions}
     features: list[Any] = [feature for feature in library.features.values() if feature.path in paths]
-    yield from (found for found in (*operators, *features) if found.path.suffix == ".py" and is_own(found))
+    yield from (item for item in (*operators, *features) if item.path.suffix == ".py" and is_own(item))
 
 
 def _in_folder(path: Path, imported: Collection[str], elsewhere: Collection[str]) -> Iterator[str]:

@@ -44,13 +44,13 @@ def assets(planned: CompiledStage, library: Library) -> dict[str, str]:
 
     Of a folder that may hold more, as one for all models and word lists, that is a glob.
     """
-    found = {}
+    files = {}
     for step in _steps(planned):
         for name, param in library.operators[step.name].params.items():
             value = step.params.get(name)
             if param.type in CONTENTS and isinstance(value, str) and value:
-                found[value] = files_at(value, pattern_of(param))
-    return found
+                files[value] = files_at(value, pattern_of(param))
+    return files
 
 
 def _steps(planned: CompiledStage) -> list[Any]:

@@ -36,34 +36,34 @@ class StoredResults:
 
 def seconds(age: str) -> float:
     """Seconds of `7d`, `12h`, `30m`. Raises ValueError."""
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhdw])\s*", age.lower())
-    if found is None:
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhdw])\s*", age.lower())
+    if match is None:
         raise ValueError(f"{age!r} is no age, such as 7d, 12h or 30m")
-    return float(found[1]) * _SECONDS[found[2]]
+    return float(match[1]) * _SECONDS[match[2]]
 
 
 def find(folders: Iterable[Path]) -> list[StoredResults]:
     """Stored results of run folders, these and all below them; the longest unused first."""
-    found: dict[tuple[Path, bool], StoredResults] = {}
+    results: dict[tuple[Path, bool], StoredResults] = {}
     for top in folders:
         for root, below, _ in os.walk(top):
             below[:] = sorted(name for name in below if not name.startswith("."))
             for flat in (False, True):
                 if (RunDir(Path(root), flat).parts / NAME).is_file() and not (flat and why_not_flat(Path(root))):
-                    found.setdefault((Path(root).resolve(), flat), _kept(Path(root), flat))
-    return sorted(found.values(), key=lambda kept: (kept.used, str(kept.folder)))
+                    results.setdefault((Path(root).resolve(), flat), _kept(Path(root), flat))
+    return sorted(results.values(), key=lambda kept: (kept.used, str(kept.folder)))
 
 
 def strange(folders: Iterable[Path]) -> list[tuple[Path, str]]:
     """Folders `parts/` below these that look like those of refinery 0.1.0 but are not, each with the reason."""
-    found = {}
+    reasons = {}
     for top in folders:
         for root, below, _ in os.walk(top):
             below[:] = sorted(name for name in below if not name.startswith("."))
             parts = RunDir(Path(root), flat=True).parts
             if (parts / NAME).is_file() and noted(open_store(str(parts))) and (reason := why_not_flat(Path(root))):
-                found[parts] = reason
-    return sorted(found.items())
+                reasons[parts] = reason
+    return sorted(reasons.items())
 
 
 def why_not_flat(folder: Path) -> str:
@@ -88,15 +88,15 @@ def _kept(folder: Path, flat: bool) -> StoredResults:
     return StoredResults(folder, store.size(), used, run_dir.is_held(), bool(noted(store).get("ended")), flat)
 
 
-def choose(found: Sequence[StoredResults], budget: int | None, age: float | None, now: float) -> list[StoredResults]:
+def choose(stored: Sequence[StoredResults], budget: int | None, age: float | None, now: float) -> list[StoredResults]:
     """The stored results to free, of `find`'s result.
 
     budget: bytes that may stay, of all folders together. age: seconds since the last use of all results to free.
     With neither, all results of runs which ended well; results of an interrupted run need one of them.
     """
-    left = sum(kept.bytes for kept in found)
+    left = sum(kept.bytes for kept in stored)
     chosen = []
-    for kept in found:
+    for kept in stored:
         old = age is not None and now - kept.used > age
         over = budget is not None and left > budget
         if not kept.live and (old or over or (age is None and budget is None and kept.ended)):

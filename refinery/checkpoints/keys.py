@@ -76,12 +76,12 @@ def _plain(value: Any) -> Any:
 
 def _source(path: Path) -> list[Any]:
     """A digest of a file with operators, and the versions of the libraries that it imports."""
-    found = hashlib.sha256(path.read_bytes()).hexdigest()
+    own_digest = hashlib.sha256(path.read_bytes()).hexdigest()
     if is_shipped(path):  # all others of its libraries are among `versions`
-        return [found, libraries_of_shipped(path.stem)]
+        return [own_digest, libraries_of_shipped(path.stem)]
     if path.suffix != ".py":
-        return [found, {}]
-    return [found, _libraries(path, (found, *map(digest_of, imported_modules(path).values())))]
+        return [own_digest, {}]
+    return [own_digest, _libraries(path, (own_digest, *map(digest_of, imported_modules(path).values())))]
 
 
 @lru_cache(maxsize=1024)

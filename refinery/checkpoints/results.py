@@ -64,7 +64,7 @@ class Checkpoints:
 
         return made
 
-    def found(self, folder: str, shards: Sequence[Shard], task: Tasks) -> dict[int, DoneMark]:
+    def finished(self, folder: str, shards: Sequence[Shard], task: Tasks) -> dict[int, DoneMark]:
         """The valid done marks, by shard number; inputs that look unchanged are not read."""
         known = self._before[folder] = self._marks(folder)
         look = [shard for shard in shards if done_marks.name_of(folder, shard.index) in known]
@@ -72,9 +72,9 @@ class Checkpoints:
             return {}
         with ThreadPoolExecutor(self.prepared.workers) as pool:
             marks = list(pool.map(partial(self._look, folder, task), look))
-        found = {shard.index: mark for shard, mark in zip(look, marks, strict=True) if mark is not None}
-        self._held[folder] = len(found)
-        return found
+        finished = {shard.index: mark for shard, mark in zip(look, marks, strict=True) if mark is not None}
+        self._held[folder] = len(finished)
+        return finished
 
     def _marks(self, folder: str) -> set[str]:
         return {name for name in self.store.names(f"{folder}/") if name.endswith(".done.json")}
@@ -123,31 +123,31 @@ class Checkpoints:
             plain = json.loads(self.store.read_text(f"{folder}/{_BARRIER}"))
             if plain["key"] != key or not all(self.store.sound(name, *known) for name, known in plain["files"].items()):
                 return None
-            found = DedupResult(plain["step"], seconds=plain["seconds"])
-            found.removed_in = {shard: RemovedIn(*place) for shard, *place in plain["removed_in"]}
+            findings = DedupResult(plain["step"], seconds=plain["seconds"])
+            findings.removed_in = {shard: RemovedIn(*place) for shard, *place in plain["removed_in"]}
             for kind in ("duplicates", "clusters"):
-                setattr(found, kind, tuple(plain[kind]))
-            found.units = {int(shard): name for shard, name in plain["units"]}
-            found.notes = [f"{where}{note}" for note in plain["notes"]]
-            found.extends = self.store.fetch(plain["extends"]) if plain["extends"] else None
-            return found
+                setattr(findings, kind, tuple(plain[kind]))
+            findings.units = {int(shard): name for shard, name in plain["units"]}
+            findings.notes = [f"{where}{note}" for note in plain["notes"]]
+            findings.extends = self.store.fetch(plain["extends"]) if plain["extends"] else None
+            return findings
         except (OSError, ValueError, TypeError, KeyError):
             return None
 
-    def keep_findings(self, folder: str, key: str, where: str, found: DedupResult) -> None:
+    def keep_findings(self, folder: str, key: str, where: str, findings: DedupResult) -> None:
         """Store findings, whose files are in the store already."""
-        named: dict[str, Any] = {"duplicates": found.duplicates, "clusters": found.clusters}
-        named["extends"] = _named(folder, found.extends)
+        named: dict[str, Any] = {"duplicates": findings.duplicates, "clusters": findings.clusters}
+        named["extends"] = _named(folder, findings.extends)
         ended = [named["extends"]] if named["extends"] else []
-        stored = dict.fromkeys(place.name for place in found.removed_in.values())
-        names = [*stored, *found.duplicates, *found.clusters, *ended, *found.units.values()]
-        files = {name: found.seen.get(name) or size_and_digest(self.store.fetch(name)) for name in names}
-        plain = {"key": key, "step": found.step, "seconds": found.seconds, "files": files, **named}
-        places = [[shard, *astuple(place)] for shard, place in found.removed_in.items()]
+        stored = dict.fromkeys(place.name for place in findings.removed_in.values())
+        names = [*stored, *findings.duplicates, *findings.clusters, *ended, *findings.units.values()]
+        files = {name: findings.seen.get(name) or size_and_digest(self.store.fetch(name)) for name in names}
+        plain = {"key": key, "step": findings.step, "seconds": findings.seconds, "files": files, **named}
+        places = [[shard, *astuple(place)] for shard, place in findings.removed_in.items()]
         plain |= {
             "removed_in": places,
-            "units": list(found.units.items()),
-            "notes": [note.removeprefix(where) for note in found.notes],
+            "units": list(findings.units.items()),
+            "notes": [note.removeprefix(where) for note in findings.notes],
         }
         self.store.write_text(f"{folder}/{_BARRIER}", json.dumps(plain, ensure_ascii=False))
 

@@ -11,11 +11,11 @@ def sql_tokens(sql: str) -> list[str]:
     Two statements with the same tokens are the same to DuckDB.
     """
     text = sql.encode()  # DuckDB counts bytes
-    found = duckdb.tokenize(sql)
-    ends = [*(start for start, _ in found[1:]), len(text)]
+    tokens = duckdb.tokenize(sql)
+    ends = [*(start for start, _ in tokens[1:]), len(text)]
     return [
         text[start:end].decode().strip()
-        for (start, kind), end in zip(found, ends, strict=True)
+        for (start, kind), end in zip(tokens, ends, strict=True)
         if kind != duckdb.token_type.comment
     ]
 

@@ -50,20 +50,20 @@ def named_folder() -> Path | None:
 def is_private(folder: Path, user: int) -> bool:
     """True for a folder of a user that nobody else can write to, reached by no link of anybody else."""
     try:
-        name, found = os.lstat(folder), os.stat(folder)
+        name, target = os.lstat(folder), os.stat(folder)
     except OSError:
         return False
-    shared = found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == user and name.st_uid in (user, 0) and not shared
+    shared = target.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return stat.S_ISDIR(target.st_mode) and target.st_uid == user and name.st_uid in (user, 0) and not shared
 
 
 @lru_cache(maxsize=8)
 def _usable(named: Path | None, user: int) -> Path:
     own = f"refinery-{user}"
     places = (named, named / own) if named else ()
-    found = next((place for place in places if _is_usable(place, user)), None)
-    if found is not None:
-        return found
+    usable = next((place for place in places if _is_usable(place, user)), None)
+    if usable is not None:
+        return usable
     try:
         place = Path(tempfile.gettempdir()) / own
         return place if _is_usable(place, user) else _new()

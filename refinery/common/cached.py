@@ -18,12 +18,12 @@ def cached(most: int) -> Callable[[Callable[Arguments, Result]], Callable[Argume
     """
 
     def decorate(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-        found, alone = lru_cache(most)(function), RLock()
+        keeping, alone = lru_cache(most)(function), RLock()
 
         @wraps(function)
         def call(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
             with alone:
-                result: Result = found(*args, **kwargs)  # type: ignore[arg-type]
+                result: Result = keeping(*args, **kwargs)  # type: ignore[arg-type]
                 return result
 
         return call

@@ -96,13 +96,13 @@ class FieldProfile:
     def member(self, name: str) -> FieldProfile:
         """Profile of a member, made if the objects had none of the name; of a wide object, one that is not kept."""
         self.members = {} if self.members is None else self.members
-        found = self.members.get(name)
-        if found is None:
-            found = FieldProfile()
+        profile = self.members.get(name)
+        if profile is None:
+            profile = FieldProfile()
             self.wide = self.wide or len(self.members) == MOST_MEMBERS
             if not self.wide:
-                self.members[name] = found
-        return found
+                self.members[name] = profile
+        return profile
 
     def merge(self, other: FieldProfile) -> None:
         """See all that a profile of later values has seen."""
@@ -141,10 +141,10 @@ class FieldProfile:
     @staticmethod
     def of(values: Iterable[Any]) -> FieldProfile:
         """Profile of some values."""
-        found = FieldProfile()
+        profile = FieldProfile()
         for value in values:
-            found.add(value)
-        return found
+            profile.add(value)
+        return profile
 
 
 @dataclass

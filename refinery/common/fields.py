@@ -16,10 +16,10 @@ def keys_of(field: str) -> tuple[str, ...]:
     """The keys of a field, outermost first. Quotes around a whole key make it one name; `""` inside is one quote."""
     keys, at = [], 0
     while at <= len(field):
-        found = _PART.match(field, at)
-        assert found is not None  # the second half matches anything
-        keys.append(found[2] if found[1] is None else found[1].replace('""', '"'))
-        at = found.end() + 1
+        match = _PART.match(field, at)
+        assert match is not None  # the second half matches anything
+        keys.append(match[2] if match[1] is None else match[1].replace('""', '"'))
+        at = match.end() + 1
     return tuple(keys)
 
 

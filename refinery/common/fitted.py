@@ -61,15 +61,15 @@ def broken_label(label: str, width: int) -> str:
 def _pieces(line: str, width: int) -> list[str]:
     from rich.cells import cell_len
 
-    found, used = [""], 0
+    pieces, used = [""], 0
     for character in line:
         columns = cell_len(character)
-        if found[-1] and used + columns > width:
-            found.append("")
+        if pieces[-1] and used + columns > width:
+            pieces.append("")
             used = 0
-        found[-1] += character
+        pieces[-1] += character
         used += columns
-    return found
+    return pieces
 
 
 def narrower(names: Sequence[str], excess: int, least: int = 16) -> int:

@@ -18,13 +18,13 @@ class InThread(Generic[Result]):
     def __init__(self, call: Callable[[], Result]) -> None:
         self._call = call
         self._thread = Thread(target=self._run)  # Python waits for it: libraries may not be at work when it ends
-        self._found: list[Result] = []
+        self._result: list[Result] = []
         self._error: BaseException | None = None
         self._thread.start()
 
     def _run(self) -> None:
         try:
-            self._found.append(self._call())
+            self._result.append(self._call())
         except BaseException as error:  # raised where the result is asked for
             self._error = error
 
@@ -33,4 +33,4 @@ class InThread(Generic[Result]):
         self._thread.join()
         if self._error is not None:
             raise self._error
-        return self._found[0]
+        return self._result[0]

@@ -18,10 +18,10 @@ def size(count: float) -> str:
 
 def bytes_of(text: str) -> int:
     """Parse bytes: `10GB`, `500 MB` or a plain number; a kB has 1000. Raises ValueError."""
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)b?\s*", text.lower())
-    if found is None:
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)b?\s*", text.lower())
+    if match is None:
         raise ValueError(f"{text!r} is no size, such as 10GB or 500MB")
-    return int(float(found[1]) * _BYTES[found[2]])
+    return int(float(match[1]) * _BYTES[match[2]])
 
 
 def rate(count: float, seconds: float) -> str:

@@ -16,5 +16,5 @@ def installed_version(name: str) -> str:
     `importlib.metadata.version` parses the package's whole description, as a mail, which takes half a millisecond.
     """
     text = metadata.distribution(name).read_text("METADATA") or ""
-    found = _VERSION.search(text.partition("\n\n")[0])
-    return found[1] if found else metadata.version(name)
+    match = _VERSION.search(text.partition("\n\n")[0])
+    return match[1] if match else metadata.version(name)

@@ -57,7 +57,7 @@ def has_credentials(path: str) -> bool:
     """Return whether a path or URL holds a password, a key or a signature."""
     if "://" not in path:
         return False
-    return bool(_SIGNED.search(path)) or any(":" in found[0].partition("://")[2] for found in _URL_USER.finditer(path))
+    return bool(_SIGNED.search(path)) or any(":" in match[0].partition("://")[2] for match in _URL_USER.finditer(path))
 
 
 def _of_environment() -> set[str]:

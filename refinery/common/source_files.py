@@ -13,15 +13,15 @@ class _Digest(Protocol):
 
 def files_below(folder: str) -> list[tuple[str, str]]:
     """Names in the folder and paths of the files below it, sorted, without Python's caches. Texts: `pathlib` is slow."""
-    found, waiting = list[str](), [folder]
+    files, waiting = list[str](), [folder]
     while waiting:
         with os.scandir(waiting.pop()) as entries:
             for entry in entries:
                 if not entry.is_dir():
-                    found.append(entry.path)
+                    files.append(entry.path)
                 elif entry.name != "__pycache__" and not entry.is_symlink():
                     waiting.append(entry.path)
-    return sorted((path[len(folder) + 1 :], path) for path in found)
+    return sorted((path[len(folder) + 1 :], path) for path in files)
 
 
 def add_contents(digest: _Digest, files: Iterable[tuple[str, str]]) -> None:

@@ -29,14 +29,14 @@ class BatchRead:
 class BatchReads:
     """Columns that the first SELECT of a chain makes from the batch.
 
-    given: the columns of the batch that the SELECT needs, by name.
+    batch_columns: the columns of the batch that the SELECT needs, by name.
     """
 
     def __init__(self, schema: Schema, text_key: Keys) -> None:
         self._schema, self._text_key = schema, text_key
         self._columns: dict[str, BatchRead] = {"_i": BatchRead("_i")}
         self._names = ColumnNames(OF_BATCH)
-        self.given: dict[str, BatchColumn] = {}
+        self.batch_columns: dict[str, BatchColumn] = {}
 
     @property
     def columns(self) -> set[str]:
@@ -91,15 +91,15 @@ class BatchReads:
 
     def give(self, kind: str, name: str, wanted: str, otherwise: str = "") -> str:
         """Require a column of the batch; return its name there."""
-        found = self._names.free(wanted, kind, name, otherwise=otherwise)
-        self.given[found] = BatchColumn(found, kind, name)
-        return found
+        column = self._names.free(wanted, kind, name, otherwise=otherwise)
+        self.batch_columns[column] = BatchColumn(column, kind, name)
+        return column
 
     def give_fixed(self, kind: str, name: str | None = None) -> str:
         """Require a column of the batch that always has the same name."""
-        found = name or f"_{kind}"
-        self.given[found] = BatchColumn(found, kind, name or "")
-        return found
+        column = name or f"_{kind}"
+        self.batch_columns[column] = BatchColumn(column, kind, name or "")
+        return column
 
     def sql(self, text: str, plain: bool = False) -> str:
         """The SELECT.
@@ -115,19 +115,19 @@ class BatchReads:
             "WHEN json_type(_line) <> 'OBJECT' THEN 'not an object' ELSE 'no text' END AS _bad"
         )
         known = len(self._text_key) == 1 and not plain
-        found = {
+        columns = {
             name: f"CASE WHEN _kind = 'VARCHAR' THEN {self._line_or_rest(read, known)} END AS {ident(name)}"
             for name, read in self._columns.items()
         }
-        found |= {name: name for name in ("_i", "_row", "_suffix") if name in found}
+        columns |= {name: name for name in ("_i", "_row", "_suffix") if name in columns}
         kind = f"TRY(json_type(_line, {lit(json_path(self._text_key))}))"
         if plain:
             kind = f"CASE WHEN {_TRAILING_COMMA} THEN '' ELSE {kind} END"
         if known:  # NULL: the text is unknown, not absent
             kind = f"CASE WHEN _text IS NULL THEN {kind} ELSE 'VARCHAR' END"
             read = f"CASE WHEN _kind = 'VARCHAR' THEN {self._columns[text].sql} END"
-            found[text] = f"CASE WHEN _text IS NULL THEN {read} ELSE _text END AS {ident(text)}"
-        return f"SELECT {', '.join(found.values())}, {bad_line} FROM (SELECT *, {kind} AS _kind FROM batch)"
+            columns[text] = f"CASE WHEN _text IS NULL THEN {read} ELSE _text END AS {ident(text)}"
+        return f"SELECT {', '.join(columns.values())}, {bad_line} FROM (SELECT *, {kind} AS _kind FROM batch)"
 
     def _line_or_rest(self, read: BatchRead, known: bool) -> str:
         """SQL for a value of a line, over the line without its main text where the batch has that."""

@@ -54,9 +54,9 @@ def misses(column: str, kept: KeptRange) -> list[tuple[str, str, FilterBound | N
     """The ways in which a value is not kept: SQL, side (`low`, `high` or `inside` a reversed range), and the bound."""
     if kept.reversed:
         return [(f"{column} IS NOT NULL", "inside", next(iter(kept.ends), None))]
-    found: list[tuple[str, str, FilterBound | None]] = []
+    tests: list[tuple[str, str, FilterBound | None]] = []
     if kept.low is not None:
-        found.append((f"{column} {'<' if kept.low.closed else '<='} {lit(kept.low.value)}", "low", kept.low))
+        tests.append((f"{column} {'<' if kept.low.closed else '<='} {lit(kept.low.value)}", "low", kept.low))
     if kept.high is not None:
-        found.append((f"{column} {'>' if kept.high.closed else '>='} {lit(kept.high.value)}", "high", kept.high))
-    return found
+        tests.append((f"{column} {'>' if kept.high.closed else '>='} {lit(kept.high.value)}", "high", kept.high))
+    return tests

@@ -106,7 +106,7 @@ class _Values:
 
     def is_late(self, column: str) -> bool:
         """Return whether a column's SQL names nothing but statistics that the operator itself measures."""
-        names = {found.name for found in parse(column).find_all(exp.Column)}
+        names = {node.name for node in parse(column).find_all(exp.Column)}
         return bool(names) and names <= self.own
 
     def value(self, name: str) -> ColumnValue:
@@ -147,8 +147,8 @@ class _Values:
         """The column with the place of the sample's text among all texts; NULL if it is none of them."""
         if column not in self._places:
             sql = column if self.is_late(column) else self.column_sql(column)
-            found = f"list_position({lit(self.texts[column])}, CAST({sql} AS VARCHAR))"
-            self._places[column] = self._add(column, f"_at_{len(self._places)}", found)
+            position = f"list_position({lit(self.texts[column])}, CAST({sql} AS VARCHAR))"
+            self._places[column] = self._add(column, f"_at_{len(self._places)}", position)
         return self._places[column]
 
     def _add(self, column: str, name: str, sql: str) -> str:
@@ -209,11 +209,11 @@ def in_constants(tree: exp.Expr, functions: Sequence[Function], columns: Iterabl
     """Parameters that stand in arguments which a function gets once for a whole vector."""
     names = {value.sql: value.parameter for value in columns}
     first = {function.name.lower(): len(function.columns) for function in functions if function.constants}
-    found = set()
+    used = set()
     for call in tree.find_all(exp.Anonymous):
         for argument in call.expressions[first[call.name.lower()] :] if call.name.lower() in first else ():
-            found |= {names[ident(c.name)] for c in argument.find_all(exp.Column) if ident(c.name) in names}
-    return found
+            used |= {names[ident(c.name)] for c in argument.find_all(exp.Column) if ident(c.name) in names}
+    return used
 
 
 def _merged(selects: Sequence[exp.Select], number: str, stats: Collection[str]) -> list[exp.Expr]:

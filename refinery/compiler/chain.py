@@ -156,8 +156,8 @@ class _Compiler(ChainNames):
     # Text fields
 
     def _keys(self, step: Any) -> Keys:
-        given = step.params.get("text_key")
-        return self.text_key if not given else keys_of(given)
+        field = step.params.get("text_key")
+        return self.text_key if not field else keys_of(field)
 
     # Steps
 
@@ -219,9 +219,9 @@ class _Compiler(ChainNames):
         keep = "first" if self.around.compare else step.params.get("keep", "first")
         terms = [] if keep == "first" else order_terms(keep)
         own = self._own(keys)
-        found = list(each_of([partial(own, term) for term, _ in terms]))
-        self.fields.require_order(found, [term for term, _ in terms])
-        return [(parse(sql), direction) for sql, (_, direction) in zip(found, terms, strict=True)]
+        own_terms = list(each_of([partial(own, term) for term, _ in terms]))
+        self.fields.require_order(own_terms, [term for term, _ in terms])
+        return [(parse(sql), direction) for sql, (_, direction) in zip(own_terms, terms, strict=True)]
 
     def _define_key(self, step: Any, name: str, expression: exp.Expr, note: str) -> str:
         self._define(step, name, f"CASE WHEN {self.alive} THEN {expression.sql('duckdb')} END", note, "mark")
@@ -231,10 +231,10 @@ class _Compiler(ChainNames):
     def _render(self, step: Any, operator: Operator, keys: Keys, sql: str | None = None) -> dict[str, exp.Expr]:
         """Expressions that an operator's SQL selects, by name, with the columns of the chain in place of names."""
         text, body = self.version[keys][0], sql or operator.sql
-        given = {**step.params, **self._own_sql(step, operator, keys)}
+        values = {**step.params, **self._own_sql(step, operator, keys)}
         context = {
             "text": text,
-            "feature": lambda name, **given: self._feature(name, keys, step, given),
+            "feature": lambda name, **params: self._feature(name, keys, step, params),
             "shares": lambda name: self.share and self.users.get((keys, self.version[keys][1], name), 0) > 1,
             "field": partial(field_of, schema=self.schema, written=self.values, read=self._input),
             "suffix": self._suffix(operator),
@@ -245,9 +245,9 @@ class _Compiler(ChainNames):
             own = {name: value for name, value in params.items() if name in operator.params}
             return select_of(operator.path, body, {**own, "params": params, **context})
 
-        by_column = any(isinstance(value, ByColumn) for value in given.values())
+        by_column = any(isinstance(value, ByColumn) for value in values.values())
         with blaming(operator.path, body):
-            select = self._by_column(step, operator, keys, given, render) if by_column else render(given)
+            select = self._by_column(step, operator, keys, values, render) if by_column else render(values)
             return self._selected(step, operator, keys, select)
 
     def _by_column(
@@ -261,7 +261,7 @@ class _Compiler(ChainNames):
         return select_by_column(operator, params, render, self._own(keys), define)
 
     def _selected(self, step: Any, operator: Operator, keys: Keys, select: exp.Select) -> dict[str, exp.Expr]:
-        found, inner = dict[str, exp.Expr](), dict[str, str]()
+        columns, inner = dict[str, exp.Expr](), dict[str, str]()
         own = {stat: stat for stat in (*operator.stats_of(step.params), *stored_types(operator, step.params))}
         for projection in select.expressions:
             name, expression = projection.alias_or_name, projection.unalias()
@@ -273,21 +273,21 @@ class _Compiler(ChainNames):
             if name.startswith("_"):
                 inner[name] = self._inner(step, name, expression)
             else:
-                found[name] = expression
+                columns[name] = expression
         self._calls(select, operator.functions)
-        return found
+        return columns
 
     def _inner(self, step: Any, name: str, expression: exp.Expr) -> str:
         """Define a column that an operator computes once for its other columns."""
         guarded = f"CASE WHEN {self.alive} THEN {expression.sql('duckdb')} END"
-        given = self.names.free(f"_inner_{step.index}{stem((name,))}", "inner", step.index, name)
-        return self._define(step, given, guarded, f"what step {step.index} needs", "inner")
+        column = self.names.free(f"_inner_{step.index}{stem((name,))}", "inner", step.index, name)
+        return self._define(step, column, guarded, f"what step {step.index} needs", "inner")
 
     def _own_sql(self, step: Any, operator: Operator, keys: Keys) -> dict[str, str]:
         """Parameters that are a person's SQL, with the columns of the chain in place of the person's names."""
         own = self._own(keys)
-        given = operator.sql_of(step.params)
-        return dict(zip(given, list(each_of([partial(own, sql) for sql in given.values()])), strict=True))
+        texts = operator.sql_of(step.params)
+        return dict(zip(texts, list(each_of([partial(own, sql) for sql in texts.values()])), strict=True))
 
     def _write(self, step: Any, operator: Operator, select: dict[str, exp.Expr], note: str) -> None:
         """Define the fields that a mapper writes besides the text, each from a column of its own."""
@@ -308,8 +308,8 @@ class _Compiler(ChainNames):
             self.version[keys], self.chain.read[keys] = (before, 0), before
         self.chain.written[keys] = kind
         guarded = f"CASE WHEN {self.alive} THEN CAST({value.sql('duckdb')} AS {kind}) END"
-        given = self.names.free(f"_value_{step.index}", "value", step.index, name)
-        column = self._define(step, given, guarded, note, "inner")
+        inner = self.names.free(f"_value_{step.index}", "value", step.index, name)
+        column = self._define(step, inner, guarded, note, "inner")
         as_json = json_of_text(column) if kind == "VARCHAR" else json_of_numbers(column, name)
         self._mapper(step, keys, {"text": parse(as_json)}, note)
         self.values[keys] = column
@@ -405,11 +405,11 @@ class _Compiler(ChainNames):
             if name not in stats:
                 raise ValueError(f"selects {name!r}, which its header's stats do not name")
             # The statistic's own name, with the step's number if an earlier step or a table of the run has that name.
-            given = self.names.free(name, "stat", step.index, name, otherwise=f"{name}_{step.index}")
+            own = self.names.free(name, "stat", step.index, name, otherwise=f"{name}_{step.index}")
             kind = stats[name].get("type", "DOUBLE")
-            self.chain.stats.append(Stat(given, name, step.index, kind, *bounds.get(name, ())))
+            self.chain.stats.append(Stat(own, name, step.index, kind, *bounds.get(name, ())))
             value = f"CASE WHEN {self.alive} THEN CAST({expression.sql('duckdb')} AS {kind}) END"
-            columns[name] = self._define(step, given, value, note, "stat")
+            columns[name] = self._define(step, own, value, note, "stat")
         for stat in self.chain.stats:
             if stat.step == step.index:
                 self._remember(stat)

@@ -55,7 +55,7 @@ class ChainNames:
         self.lost = schema.lost.copy()
         self.values: dict[Keys, str] = {}  # field that a mapper has written -> column with its newest value
         self.fields = FieldValues(schema)
-        self.chain = Chain(list(self.steps), Layers(set()), "", [], [], {}, {}, {}, {}, set(), self.reads.given)
+        self.chain = Chain(list(self.steps), Layers(set()), "", [], [], {}, {}, {}, {}, set(), self.reads.batch_columns)
 
     def _version(self, keys: Keys, step: int) -> str:
         """The column of a field's text after a step; 0: as read."""
@@ -72,9 +72,9 @@ class ChainNames:
 
     def _parsed(self, sql: str) -> exp.Expr:
         """Parse an expression of the chain, and record the files that it reads."""
-        found = parse(sql)
-        self.chain.files.update(file_names(found))
-        return found
+        tree = parse(sql)
+        self.chain.files.update(file_names(tree))
+        return tree
 
     def _own(self, keys: Keys) -> Callable[[str], str]:
         """Function that puts the columns of the chain in place of the names in a person's SQL."""
@@ -92,11 +92,11 @@ class ChainNames:
         alone = None if self.share else step.index
         wanted = f"_{name}_{stem(keys)}_{version}" + ("" if self.share else f"_{step.index}")
         values = [[key, lit(value)] for key, value in sorted(params.items())]
-        given = self.names.free(wanted, "feature", name, keys, version, alone, str(values))
-        if given in self.chain.layers:
-            self._uses(given, step)
+        column = self.names.free(wanted, "feature", name, keys, version, alone, str(values))
+        if column in self.chain.layers:
+            self._uses(column, step)
         else:
-            feature, within = self.library.features[name], self.within.setdefault(given, [])
+            feature, within = self.library.features[name], self.within.setdefault(column, [])
 
             def other(inner: str, **its: Any) -> str:
                 within.append(self._feature(inner, keys, step, its))
@@ -112,15 +112,15 @@ class ChainNames:
                 raise DependsOnColumn(parameter)
             self._calls(expression, feature.functions)
             note = f"{name} of the text after step {version}"
-            self._define(step, given, f"CASE WHEN {self.alive} THEN {sql} END", note, "feature")
-            self.chain.features.setdefault(given, []).append(step.index)
+            self._define(step, column, f"CASE WHEN {self.alive} THEN {sql} END", note, "feature")
+            self.chain.features.setdefault(column, []).append(step.index)
         self.chain.used_features.add(name)
-        return given
+        return column
 
     def _calls(self, sql: exp.Expr, functions: Sequence[Function]) -> None:
         """Record the functions of an operator or feature that its SQL calls."""
-        found = called(sql)
-        self.chain.functions |= {function.name for function in functions if function.name.lower() in found}
+        names = called(sql)
+        self.chain.functions |= {function.name for function in functions if function.name.lower() in names}
 
     def _uses(self, feature: str, step: Any) -> None:
         """Record that a step uses a feature's column, and the columns of features that this one is made of."""
@@ -165,8 +165,8 @@ class ChainNames:
         if name in {stat.column for stat in self.chain.stats}:
             return name
         taken = not self.schema.lines and name.lower() in {known.lower() for known in self.schema.columns}
-        given = self.reads.give("carried", name, f"_carried_{stem((name,))}" if taken else name)
-        return self._from_source(name, BatchRead(ident(given)))
+        column = self.reads.give("carried", name, f"_carried_{stem((name,))}" if taken else name)
+        return self._from_source(name, BatchRead(ident(column)))
 
     def _shadowing(self, keys: Keys) -> set[str]:
         return {"text"} if keys[-1] != "text" and "text" in self.schema.columns else set()

@@ -37,7 +37,7 @@ class ColumnNames:
     def __init__(self, fixed: re.Pattern[str] = _FIXED, taken: Iterable[str] = ()) -> None:
         self._fixed = fixed
         self._taken = {name.lower() for name in taken}
-        self._given: dict[tuple[Hashable, ...], str] = {}
+        self._names: dict[tuple[Hashable, ...], str] = {}
 
     def fixed(self, kind: str, number: int) -> str:
         """The fixed name of a column, such as `_alive_3`; `free` never returns such a name."""
@@ -50,9 +50,9 @@ class ColumnNames:
 
         what: identifies the column; the same identity always gets the same name. otherwise: the second choice.
         """
-        if what not in self._given:
-            self._given[what] = self._first_free(wanted, otherwise or wanted)
-        return self._given[what]
+        if what not in self._names:
+            self._names[what] = self._first_free(wanted, otherwise or wanted)
+        return self._names[what]
 
     def _first_free(self, wanted: str, otherwise: str) -> str:
         candidates = chain((wanted, otherwise), (f"{otherwise}_{number}" for number in count(2)))
@@ -68,8 +68,8 @@ def column(name: str) -> exp.Expr:
 
 def called(sql: exp.Expr) -> set[str]:
     """Names of the functions that SQL calls, in lower case."""
-    found = {node.name.lower() for node in sql.find_all(exp.Anonymous)}
-    return found | {name.lower() for node in sql.find_all(exp.Func) for name in node.sql_names()}
+    names = {node.name.lower() for node in sql.find_all(exp.Anonymous)}
+    return names | {name.lower() for node in sql.find_all(exp.Func) for name in node.sql_names()}
 
 
 def replaced(sql: exp.Expr, columns: Container[str], by: exp.Expr) -> exp.Expr:

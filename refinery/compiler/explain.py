@@ -36,7 +36,7 @@ def step_plans(program: Program, chain: Chain, library: Library, after: Any | No
         steps.append(StepInfo(after.index, after.name, "marks", after.where, program.text_key))
     definitions = [(number, d) for number, layer in enumerate(chain.layers.layers(), 1) for d in layer]
     runs = {function.name: function.runs for function in library.functions()}
-    found = []
+    plans = []
     for step in steps:
         features = [column for column, users in chain.features.items() if step.index in users]
         own = [
@@ -44,7 +44,7 @@ def step_plans(program: Program, chain: Chain, library: Library, after: Any | No
         ]
         functions = {name for definition in own for name in called(definition.expression) if name in runs}
         kinds = {runs[name] for name in functions}
-        found.append(
+        plans.append(
             StepPlan(
                 index=step.index,
                 name=step.name,
@@ -57,7 +57,7 @@ def step_plans(program: Program, chain: Chain, library: Library, after: Any | No
                 layers=tuple(sorted({number for number, definition in definitions if definition.step == step.index})),
             )
         )
-    return found
+    return plans
 
 
 @dataclass(frozen=True)
@@ -114,15 +114,15 @@ def _stays(step: Any, operator: Operator) -> str:
 
 def _statements(step: Any, operator: Operator) -> list[tuple[str, str, str]]:
     """The set SQL of a run."""
-    found = [_shown(query) for query in operator.matcher.queries(operator, step.params)]
+    statements = [_shown(query) for query in operator.matcher.queries(operator, step.params)]
     if operator.matcher.takes_units:
-        return found
+        return statements
     keep = step.params.get("keep") or "first"
     if keep != "first":
         directions = [direction for _, direction in order_terms(keep)]
         order = [{"column": f"order_{n}", "direction": direction} for n, direction in enumerate(directions)]
-        found.append(_named("survivors", "once clusters are known, by a union-find kernel", order=order))
-    return [*found, _named("duplicates", "rows of the table duplicates", **matched(operator))]
+        statements.append(_named("survivors", "once clusters are known, by a union-find kernel", order=order))
+    return [*statements, _named("duplicates", "rows of the table duplicates", **matched(operator))]
 
 
 def _shown(query: SetQuery) -> tuple[str, str, str]:

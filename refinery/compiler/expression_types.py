@@ -55,14 +55,14 @@ def list_of_variable(node: exp.Expr, name: str) -> exp.Expr | None:
 
 def variables_around(node: exp.Expr) -> list[str]:
     """Names of the variables that an expression may use."""
-    found, scope = [], node.parent
+    names, scope = [], node.parent
     while scope is not None:
         if isinstance(scope, exp.Comprehension):
-            found.append(scope.expression.name)
+            names.append(scope.expression.name)
         if isinstance(scope, exp.Lambda):
-            found += [one.name for one in scope.expressions]
+            names += [one.name for one in scope.expressions]
         scope = scope.parent
-    return found
+    return names
 
 
 def _elements(scope: exp.Lambda) -> list[exp.Expr]:

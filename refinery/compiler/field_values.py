@@ -31,9 +31,9 @@ class FieldValues:
         """The expression with comparisons of JSON by value."""
         if not self._kinds:
             return expression
-        found = compared_by_value(expression, self._kinds)
-        self.functions |= called(found) & {"json_by_value", "json_order"}
-        return found
+        rewritten = compared_by_value(expression, self._kinds)
+        self.functions |= called(rewritten) & {"json_by_value", "json_order"}
+        return rewritten
 
     def lasting(self, keys: Mapping[str, exp.Expr]) -> dict[str, exp.Expr]:
         """Keys in a form that a value has in every run, whatever type the other values of a run give it."""

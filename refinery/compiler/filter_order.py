@@ -147,13 +147,13 @@ def arranged(
 
 def _earlier(order: list[int], needs: Mapping[int, StepColumns]) -> list[list[int]]:
     """Every order in which one filter has overtaken some of the steps in front of it."""
-    found = []
+    orders = []
     for at, step in enumerate(order):
         to = at
         while to and obstacle(needs[order[to - 1]], needs[step]) is None:
             to -= 1
-            found.append([*order[:to], step, *order[to:at], *order[at + 1 :]])
-    return found
+            orders.append([*order[:to], step, *order[to:at], *order[at + 1 :]])
+    return orders
 
 
 def _moves(order: Sequence[int], needs: Mapping[int, StepColumns]) -> tuple[FilterMove, ...]:

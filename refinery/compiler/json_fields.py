@@ -21,9 +21,9 @@ def json_column(name: str, schema: Schema, line: str) -> str:
 
     A value that does not fit the declared type exactly is an error of its row.
     """
-    found = _column(name, schema, line)
+    column = _column(name, schema, line)
     checks = [_misfit(keys, kind, line) for keys, kind in schema.declared.items() if keys[0] == name]
-    return f"CASE {' '.join(filter(None, checks))} ELSE {found} END" if any(checks) else found
+    return f"CASE {' '.join(filter(None, checks))} ELSE {column} END" if any(checks) else column
 
 
 def _column(name: str, schema: Schema, line: str) -> str:
@@ -75,9 +75,9 @@ def field_of(name: str, schema: Schema, written: Mapping[Keys, str], read: Calla
 
 def functions_of(name: str, schema: Schema) -> set[str]:
     """Functions that the SQL of `json_column` calls."""
-    found = {"json_by_value"} if holds_json(schema.columns.get(name, "VARCHAR")) else set()
+    names = {"json_by_value"} if holds_json(schema.columns.get(name, "VARCHAR")) else set()
     checks = [_misfit(keys, kind, "") for keys, kind in schema.declared.items() if keys[0] == name]
-    return found | ({"json_fits"} if any("json_fits" in check for check in checks) else set())
+    return names | ({"json_fits"} if any("json_fits" in check for check in checks) else set())
 
 
 def holds_json(kind: str) -> bool:

@@ -79,15 +79,15 @@ class _Rewriting:
 
     def kind(self, node: exp.Expr) -> str:
         """Type of a part of an expression, as far as it is known from the fields."""
-        found = self._type(node)
-        return "" if found is None else found.sql("duckdb")
+        data_type = self._type(node)
+        return "" if data_type is None else data_type.sql("duckdb")
 
     def _type(self, node: exp.Expr) -> exp.Expr | None:
         if isinstance(node, exp.Column):
-            found = self._named(node, node.parts[0].name)
+            data_type = self._named(node, node.parts[0].name)
             for part in node.parts[1:]:
-                found = _member(found, part.name)
-            return found
+                data_type = _member(data_type, part.name)
+            return data_type
         if isinstance(node, exp.Identifier):
             return self._named(node, node.name)
         if isinstance(node, exp.Paren):
@@ -124,8 +124,8 @@ class _Rewriting:
         if not any(map(_matters, columns.values())):
             return None
         kinds = tuple((name, '"NULL"' if kind == "NULL" else kind) for name, kind in sorted(columns.items()))
-        found = type_of_sql(node.sql("duckdb", normalize_functions=False), kinds)
-        return exp.DataType.build(found, dialect="duckdb") if found and _matters(found) else None
+        type_name = type_of_sql(node.sql("duckdb", normalize_functions=False), kinds)
+        return exp.DataType.build(type_name, dialect="duckdb") if type_name and _matters(type_name) else None
 
     def _item(self, node: exp.Bracket) -> exp.Expr | None:
         of, index = self._type(node.this), node.expressions[0]
@@ -328,8 +328,8 @@ def _results(node: exp.Expr) -> list[exp.Expr]:
     if isinstance(node, exp.Nullif):
         return [node.this]
     if isinstance(node, exp.Case):
-        found = [one.args["true"] for one in node.args["ifs"]]
-        return found + [node.args["default"]] * (node.args.get("default") is not None)
+        results = [one.args["true"] for one in node.args["ifs"]]
+        return results + [node.args["default"]] * (node.args.get("default") is not None)
     if isinstance(node, exp.If) and not isinstance(node.parent, exp.Case):
         return [part for part in (node.args.get("true"), node.args.get("false")) if part is not None]
     return []

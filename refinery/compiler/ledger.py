@@ -94,11 +94,11 @@ def _of_predicate(chain: Chain, step: Any, of_own: bool) -> Iterator[tuple[str, 
         yield test, cells
 
 
-def case_of_step(found: Mapping[int, str], kind: str) -> str:
+def case_of_step(by_step: Mapping[int, str], kind: str) -> str:
     """SQL for a value by the step that removed the row (`_dropped`); NULL for steps that are not listed."""
-    if not found:
+    if not by_step:
         return f"CAST(NULL AS {kind})"
-    whens = " ".join(f"WHEN {step} THEN {sql}" for step, sql in found.items())
+    whens = " ".join(f"WHEN {step} THEN {sql}" for step, sql in by_step.items())
     return f"CAST(CASE _dropped {whens} END AS {kind})"
 
 

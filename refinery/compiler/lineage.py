@@ -107,26 +107,26 @@ class _Stages:
         from sqlglot.lineage import lineage as trace
 
         program = self.stages[number].program
-        given = (column.column for column in program.given)
-        schema = {_BATCH: dict.fromkeys(["_i", "_line", "_text", *given], "VARCHAR")}
+        columns = (column.column for column in program.batch_columns)
+        schema = {_BATCH: dict.fromkeys(["_i", "_line", "_text", *columns], "VARCHAR")}
         alive = frozenset(name for name, kind in program.kinds.items() if kind == "alive")
         statement = _without_guards(program.pass_sql, alive | {"_kind", "_bad"})
         root = trace(name, statement, schema=schema, dialect="duckdb")
-        found: list[Origin] = []
+        origins: list[Origin] = []
         for origin in _Walk(program).from_root(root):
             if origin.meaning.endswith(" at the end") and number + 1 < len(self.stages):
                 origin = replace(origin, meaning=f"{origin.meaning} of stage {number + 1}")
-            found += self._given(number, replace(origin, depth=origin.depth + depth))
-        return found
+            origins += self._of_batch(number, replace(origin, depth=origin.depth + depth))
+        return origins
 
     def fate(self) -> list[Origin]:
         """The lineage of everything that removes samples: filters and deduplicators."""
-        found: list[Origin] = []
+        origins: list[Origin] = []
         for number, stage in enumerate(self.stages):
             filters = [] if stage.program.copies else self.result(number, "_dropped", 0)
-            found += filters if len(filters) > 1 or len(self.stages) == 1 else []
-            found += self.kept_instead(number, 0)
-        return found
+            origins += filters if len(filters) > 1 or len(self.stages) == 1 else []
+            origins += self.kept_instead(number, 0)
+        return origins
 
     def kept_instead(self, number: int, depth: int) -> list[Origin]:
         """The lineage of the match keys of the deduplicator after a stage; empty if it removes no samples."""
@@ -148,7 +148,7 @@ class _Stages:
                     return earlier
         return None
 
-    def _given(self, number: int, origin: Origin) -> list[Origin]:
+    def _of_batch(self, number: int, origin: Origin) -> list[Origin]:
         """An origin, and the origins of those of its inputs that an earlier stage made."""
         program = self.stages[number].program
         inputs, below = [], []
@@ -183,30 +183,32 @@ class _Stages:
     def _text(self, earlier: int, name: str, depth: int) -> list[Origin]:
         keys = keys_of(name)
         outs = self.stages[earlier].program.outs
-        found = [
+        changed_outs = [
             out for changed, out in outs.items() if changed[: len(keys)] == keys or keys[: len(changed)] == changed
         ]
-        return [origin for out in found if self._once(earlier, out) for origin in self.result(earlier, out, depth)]
+        return [
+            origin for out in changed_outs if self._once(earlier, out) for origin in self.result(earlier, out, depth)
+        ]
 
 
 class _Walk:
     def __init__(self, program: Program) -> None:
         self.steps = dict(program.probes)
         self.lines = program.lines
-        self.kinds, self.given = program.kinds, {given.column: given for given in program.given}
+        self.kinds, self.batch_columns = program.kinds, {column.column: column for column in program.batch_columns}
         self.meanings = {name: f"{field_name(keys)} as read" for keys, name in program.read.items()}
         for change in program.changes:
             self.meanings[change.after] = f"{field_name(change.field)} after step {change.step}"
         self.meanings |= {name: f"{field_name(keys)} at the end" for keys, name in program.outs.items()}
         self.meanings["_dropped"] = "the step that removes the sample"
         self.own = {stat.column for stat in program.stats} | self.meanings.keys()
-        self.found: list[Origin] = []
+        self.origins: list[Origin] = []
         self.seen: set[str] = set()
 
     def from_root(self, root: Any) -> list[Origin]:
         """The root and the nodes below it."""
         self._walk(root, 0)
-        return self.found
+        return self.origins
 
     def _walk(self, node: Any, depth: int) -> None:
         name = _column(node)
@@ -227,7 +229,7 @@ class _Walk:
         meaning = self.meanings.get(name, "")
         if step and name not in self.own and self.kinds.get(name) not in _OF_ONE_STEP:
             step, meaning = None, "computed once for all steps that need it"
-        self.found.append(Origin(name, meaning, step, text, self._inputs(expression), depth))
+        self.origins.append(Origin(name, meaning, step, text, self._inputs(expression), depth))
 
     def _inputs(self, expression: exp.Expr) -> tuple[str, ...]:
         names: list[str] = []
@@ -241,15 +243,15 @@ class _Walk:
             elif isinstance(node, exp.Anonymous) and node.name.lower() == "json_type" and len(node.expressions) > 1:
                 names.append(_field(node.expressions[1].name))
             elif isinstance(node, exp.Column) and (node.table == _BATCH or node.name in _ABOUT):
-                names.append(self._given_name(node.name))
+                names.append(self._batch_name(node.name))
         return tuple(dict.fromkeys(name for name in names if name not in ("_line", "_i")))
 
-    def _given_name(self, column: str) -> str:
+    def _batch_name(self, column: str) -> str:
         """The name of a batch column at its source."""
-        given = self.given.get(column)
-        if given is None or not given.name:
+        column_of_batch = self.batch_columns.get(column)
+        if column_of_batch is None or not column_of_batch.name:
             return _ABOUT.get(column, column)
-        return field_name((given.name,)) if given.kind == "input" else given.name
+        return field_name((column_of_batch.name,)) if column_of_batch.kind == "input" else column_of_batch.name
 
 
 def _column(node: Any) -> str:

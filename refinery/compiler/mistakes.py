@@ -24,10 +24,10 @@ def each_of(calls: Iterable[Callable[[], Any]]) -> Iterator[Any]:
     wrong: list[ValueError] = []
     for call in calls:
         try:
-            found = call()
+            result = call()
         except ValueError as error:
             wrong.append(error)
         else:
-            yield found
+            yield result
     if wrong:
         raise Mistakes(wrong)

@@ -133,7 +133,9 @@ class Chain:
     alive: dict[int, str]  # filter step -> its flag
     features: dict[str, list[int]]  # feature column -> steps that use it
     functions: set[str]
-    given: dict[str, BatchColumn] = field(default_factory=dict)  # columns that the batch must have, by their names
+    batch_columns: dict[str, BatchColumn] = field(
+        default_factory=dict
+    )  # columns that the batch must have, by their names
     outs: dict[Keys, str] = field(default_factory=dict)  # field that a step changes -> result column with the new text
     used_features: set[str] = field(default_factory=set)  # names of the features
     versions: dict[int, str] = field(default_factory=dict)  # step (0: as read) -> column of the main text after it
@@ -220,9 +222,9 @@ class Chain:
 
     def facts(self) -> list[str]:
         """Result columns stored for every sample, besides its number: neither its texts nor its match keys."""
-        found = ["_dropped", *(stat.column for stat in self.stats), *(change.changed for change in self.changes)]
+        names = ["_dropped", *(stat.column for stat in self.stats), *(change.changed for change in self.changes)]
         return [
-            *found,
+            *names,
             *self.terms.values(),
             *map(bytes_name, self.versions),
             *self.keys,

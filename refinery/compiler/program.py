@@ -40,7 +40,7 @@ class Program:
     pass_sql: the SELECT over relation `batch` that does the work. replay_sql: the same with every version of every
     text. probes: (column, step) in the order in which steps run, each a column of the relation `last` of `layers`, to
     find the step that a row fails in. trials: the relation below each probe, and its expression. kinds: of the columns,
-    see Definition. given: columns of `batch` besides `_i` and those of lines. facts: result columns stored for every
+    see Definition. batch_columns: columns of `batch` besides `_i` and those of lines. facts: result columns stored for every
     sample. names: operator by step, of all steps that something is computed for. match_keys, order: result columns for the
     next deduplicator. carried: statistics of earlier stages that the batch carries. removed: column of the batch with
     the units that the deduplicator before removes. keys: result columns that statistics are summed up by. chars: by
@@ -65,7 +65,7 @@ class Program:
     changes: tuple[TextChange, ...]
     read: dict[Keys, str]
     outs: dict[Keys, str]
-    given: tuple[BatchColumn, ...]
+    batch_columns: tuple[BatchColumn, ...]
     facts: tuple[str, ...]
     kinds: Mapping[str, str]
     stats_json: bool
@@ -112,7 +112,7 @@ class Program:
     @property
     def uses_row(self) -> bool:
         """True if a step's SQL names the number of the sample."""
-        return any(given.kind == "row" for given in self.given)
+        return any(column.kind == "row" for column in self.batch_columns)
 
     @property
     def light(self) -> frozenset[str]:
@@ -180,11 +180,11 @@ def _of_chain(chain: Chain) -> dict[str, Any]:
         "written": dict(chain.written),
         "read": dict(chain.read),
         "outs": dict(chain.outs),
-        "given": tuple(sorted(chain.given.values(), key=lambda given: given.column)),
+        "batch_columns": tuple(sorted(chain.batch_columns.values(), key=lambda column: column.column)),
         "facts": tuple(chain.facts()),
         "match_keys": tuple(chain.match_keys),
         "order": tuple(chain.order),
-        "carried": tuple(sorted(given.name for given in chain.given.values() if given.kind == "carried")),
+        "carried": tuple(sorted(column.name for column in chain.batch_columns.values() if column.kind == "carried")),
         "removed": chain.removed,
         "keys": tuple(chain.keys),
         "partition": tuple(chain.partition),
@@ -202,13 +202,13 @@ def _key_columns(around: CompileContext, library: Library) -> tuple[MatchColumn,
 
 def _calls(steps: Sequence[Any], library: Library) -> dict[str, int]:
     """Most rows of a call of each Python function that steps give a `batch_size` for; the least of several steps."""
-    found: dict[str, int] = {}
+    rows_of: dict[str, int] = {}
     for step in steps:
         operator = library.operators[step.name]
         if (rows := resources_of(step, operator).batch_size) is not None:
             names = [function.name for function in operator.functions if function.runs == "python"]
-            found |= {name: min(rows, found.get(name, rows)) for name in names}
-    return found
+            rows_of |= {name: min(rows, rows_of.get(name, rows)) for name in names}
+    return rows_of
 
 
 def _definitions(chain: Chain) -> list[tuple[str, Definition]]:
@@ -221,7 +221,7 @@ def _by_step(chain: Chain, steps: Sequence[Any]) -> list[tuple[str, Definition]]
     """Every definition with the name of the relation below it, in the order of the steps; None is no step."""
     running = [step.index for step in steps if step is not None]
     rank = {step: number for number, step in enumerate([0, *running])}
-    return sorted(_definitions(chain), key=lambda found: rank[found[1].step])
+    return sorted(_definitions(chain), key=lambda definition: rank[definition[1].step])
 
 
 def _info(step: Any, library: Library, text_key: Keys) -> StepInfo:
@@ -237,20 +237,20 @@ def _hidden(chain: Chain) -> set[str]:
 
 
 def _functions(chain: Chain, library: Library, features: set[str], around: CompileContext) -> tuple[Function, ...]:
-    found: dict[str, Function] = {}
+    functions: dict[str, Function] = {}
     ends = [step for step in (around.before, around.after) if step is not None]
     for name in sorted(features):
-        found.update({function.name: function for function in library.features[name].functions})
+        functions.update({function.name: function for function in library.features[name].functions})
     for step in (*chain.steps, *ends):
-        found.update({function.name: function for function in library.operators[step.name].functions})
+        functions.update({function.name: function for function in library.operators[step.name].functions})
     if around.compare:
-        if "jaccard" not in found:
+        if "jaccard" not in functions:
             where, name = ends[-1].where, ends[-1].name
             raise RecipeError(
                 [Problem(where, f"{name}: compare needs a function 'jaccard' among the header's functions")]
             )
         chain.functions.add("jaccard")
-    return tuple(found[name] for name in sorted(chain.functions))
+    return tuple(functions[name] for name in sorted(chain.functions))
 
 
 def stats_object(stats: Sequence[Stat]) -> str:

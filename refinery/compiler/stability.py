@@ -35,10 +35,10 @@ def unstable(expression: exp.Expr) -> str | None:
 def _aggregate_by_name(node: exp.Expr) -> str | None:
     """Reason that a function may not call the aggregate that its argument names, or None."""
     method = isinstance(node.parent, exp.Dot)  # [1].list_aggr('sum')
-    given = list(node.iter_expressions())[0 if method else 1 :][:1]
-    if not given or not isinstance(given[0], exp.Literal):
+    arguments = list(node.iter_expressions())[0 if method else 1 :][:1]
+    if not arguments or not isinstance(arguments[0], exp.Literal):
         return f"{shown(node)} calls an aggregate whose name is computed; write its name in single quotes"
-    if given[0].name.lower() in UNSTABLE:
+    if arguments[0].name.lower() in UNSTABLE:
         return f"{shown(node)} gives another result at every run; take quantile_cont"
     return None
 

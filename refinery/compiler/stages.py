@@ -52,15 +52,15 @@ class Stage:
 
 def ordered(stages: Sequence[Stage], orders: Sequence[Sequence[int]]) -> tuple[Stage, ...]:
     """The stages with an order of steps each; fingerprints cover the orders from the first that differs."""
-    found: list[Stage] = []
+    reordered: list[Stage] = []
     said = ""
     for stage, order in zip(stages, orders, strict=True):
         if list(order) == [step.index for step in stage.steps]:
             order = ()
         said += f" {stage.number}:{','.join(map(str, order))}" if order else ""
         digest = hashlib.sha256((stage.fingerprint + said).encode()).hexdigest()[:16] if said else stage.fingerprint
-        found.append(replace(stage, order=tuple(order), fingerprint=digest, of_recipe=stage.fingerprint))
-    return tuple(found)
+        reordered.append(replace(stage, order=tuple(order), fingerprint=digest, of_recipe=stage.fingerprint))
+    return tuple(reordered)
 
 
 def cut_at_barriers(steps: Sequence[Any], library: Library, measure_only: bool = False) -> tuple[Stage, ...]:
@@ -88,13 +88,13 @@ def _cut(steps: Sequence[Any], library: Library) -> list[tuple[Any | None, list[
     A step that needs a GPU is alone, so that the steps around it take none of its time on the GPU: neither do match keys
     of a deduplicator after it, nor the removal of units that one before it has found.
     """
-    found: list[tuple[Any | None, list[Any], Any | None]] = []
+    parts: list[tuple[Any | None, list[Any], Any | None]] = []
     before: Any | None = None
     chain: list[Any] = []
 
     def end(after: Any | None = None) -> None:
         nonlocal before, chain
-        found.append((before, chain, after))
+        parts.append((before, chain, after))
         before, chain = after, []
 
     for step in steps:
@@ -110,19 +110,19 @@ def _cut(steps: Sequence[Any], library: Library) -> list[tuple[Any | None, list[
         chain.append(step)
         if alone:
             end()
-    if chain or before is not None or not found:
+    if chain or before is not None or not parts:
         end()
-    return found
+    return parts
 
 
 def _described(step: Any, library: Library) -> list[Any]:
     """Inputs of a step's fingerprint: operator, version, source, all parameters, and contents of files they name."""
     operator = library.operators[step.name]
     source = hashlib.sha256(operator.path.read_bytes()).hexdigest()
-    found = [step.name, operator.version, source, sorted(by_contents(step.params, operator.params).items())]
+    description = [step.name, operator.version, source, sorted(by_contents(step.params, operator.params).items())]
     if operator.matcher_path is not None:
-        found.append(hashlib.sha256(operator.matcher_path.read_bytes()).hexdigest())
-    return found
+        description.append(hashlib.sha256(operator.matcher_path.read_bytes()).hexdigest())
+    return description
 
 
 def _digest(parts: Sequence[Any]) -> str:

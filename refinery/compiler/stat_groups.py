@@ -133,8 +133,8 @@ def _fields(summary: StatSummary, reader: GroupReads) -> dict[str, str]:
         names = ", ".join(lit(json_path(path)) for path in paths.values())
         read = reader.line("_grouping", lambda line: f"json_extract_string({line}, [{names}])", [*paths.values()])
         return {role: f"{read}[{number}]" for number, role in enumerate(paths, 1)}
-    found = {}
+    columns = {}
     for role, (head, *inner) in paths.items():
         if head in reader.schema.columns or reader.schema.unknown:
-            found[role] = f"CAST({'.'.join([ident(reader.column(head)), *map(ident, inner)])} AS VARCHAR)"
-    return found
+            columns[role] = f"CAST({'.'.join([ident(reader.column(head)), *map(ident, inner)])} AS VARCHAR)"
+    return columns

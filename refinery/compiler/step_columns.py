@@ -21,7 +21,7 @@ def needs_of(chain: Chain, steps: Sequence[StepInfo]) -> list[StepColumns]:
     fields |= {change.after: change.field for change in chain.changes}
     fields |= chain.values
     writes = {change.step: field_name(change.field) for change in chain.changes}
-    found = []
+    needs = []
     for step in chain.steps:
         own = [definition for definition in definitions.values() if definition.step == step.index]
         used = {column for column, users in chain.features.items() if step.index in users}
@@ -31,7 +31,7 @@ def needs_of(chain: Chain, steps: Sequence[StepInfo]) -> list[StepColumns]:
         reads = _fields([*own, *(definitions[column] for column in used)], known, fields)
         measures = {name.lower() for stat in stats for name in (stat.name, stat.column, f"{stat.name}_{stat.step}")}
         asked = frozenset(chain.asked.get(step.index, set()) - measures)
-        found.append(
+        needs.append(
             StepColumns(
                 step=step.index,
                 name=infos[step.index].name,
@@ -42,7 +42,7 @@ def needs_of(chain: Chain, steps: Sequence[StepInfo]) -> list[StepColumns]:
                 measures=frozenset(measures),
             )
         )
-    return found
+    return needs
 
 
 def _fields(own: list[Definition], definitions: Mapping[str, Definition], fields: Mapping[str, Keys]) -> set[Keys]:
@@ -52,15 +52,15 @@ def _fields(own: list[Definition], definitions: Mapping[str, Definition], fields
     followed either, nor statistics of other steps, which are not among the definitions: a step that makes a statistic
     stays in front of the steps that name it.
     """
-    found: set[Keys] = set()
+    keys: set[Keys] = set()
     seen: set[str] = set()
     left = list(own)
     while left:
         for column in left.pop().expression.find_all(exp.Column):
             name = column.parts[0].name
             if name in fields:
-                found.add(fields[name])
+                keys.add(fields[name])
             elif name in definitions and name not in seen and definitions[name].kind not in GUARDS:
                 seen.add(name)
                 left.append(definitions[name])
-    return found
+    return keys

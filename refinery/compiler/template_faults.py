@@ -120,14 +120,14 @@ def _line(error: Exception) -> int:
 def _sentence(error: Exception, context: Mapping[str, Any]) -> str:
     """The fault in words, with the nearest name that is there."""
     text = _CALLED.sub("the function", " ".join(str(error).split())).rstrip(".")
-    if found := _UNDEFINED.match(text):
-        return f"there is no variable {found[1]!r}{_near(found[1], context)}"
-    if found := _ATTRIBUTE.match(text):
-        return f"{text}{did_you_mean(found[1], context.get('params', ()))}"
-    if found := _NAMELESS.match(text):
-        kinds = environment().filters if found[1] == "filter" else environment().tests
-        near = did_you_mean(found[2], kinds) or ". There are lit, ident and those of Jinja" * (found[1] == "filter")
-        return f"there is no {found[1]} {found[2]!r}{near}"
+    if match := _UNDEFINED.match(text):
+        return f"there is no variable {match[1]!r}{_near(match[1], context)}"
+    if match := _ATTRIBUTE.match(text):
+        return f"{text}{did_you_mean(match[1], context.get('params', ()))}"
+    if match := _NAMELESS.match(text):
+        kinds = environment().filters if match[1] == "filter" else environment().tests
+        near = did_you_mean(match[2], kinds) or ". There are lit, ident and those of Jinja" * (match[1] == "filter")
+        return f"there is no {match[1]} {match[2]!r}{near}"
     if isinstance(error, jinja2.TemplateSyntaxError):
         return f"the template cannot be read: {text}"
     return text if type(error) is ValueError else f"{type(error).__name__}: {text}"

@@ -50,8 +50,8 @@ def arguments(body: str, function: str) -> tuple[Argument, ...]:
         return ()
     calls = tree.find_all(jinja2.nodes.Call)
     own = [call for call in calls if isinstance(call.node, jinja2.nodes.Name) and call.node.name == function]
-    given = [call.args[0] for call in sorted(own, key=lambda call: call.lineno) if call.args]
-    return tuple(dict.fromkeys(found for node in given if (found := _argument(node)) is not None))
+    nodes = [call.args[0] for call in sorted(own, key=lambda call: call.lineno) if call.args]
+    return tuple(dict.fromkeys(argument for node in nodes if (argument := _argument(node)) is not None))
 
 
 def _argument(node: jinja2.nodes.Expr) -> Argument | None:

@@ -162,12 +162,12 @@ def _cut(sql: str, trees: Sequence[exp.Expr]) -> list[str]:
 
 def _pieces(sql: str) -> list[str]:
     """Texts between the ANDs of SQL, also of those within parentheses."""
-    found = []
+    pieces = []
     for piece in map(str.strip, split_at_and(sql)):
         whole = parse(quoted_columns(piece))
         inner = isinstance(whole, exp.Paren) and isinstance(whole.unnest(), exp.And) and piece[0] + piece[-1] == "()"
-        found += _pieces(piece[1:-1]) if inner else [piece]
-    return found
+        pieces += _pieces(piece[1:-1]) if inner else [piece]
+    return pieces
 
 
 def _shown(term: exp.Expr) -> str:
@@ -186,7 +186,7 @@ def _shown(term: exp.Expr) -> str:
 
 def _columns(term: exp.Expr, names: Mapping[str, str]) -> dict[str, str]:
     """Columns of the chain in a term that may be NULL, and fields of them, as SQL, with the user's names."""
-    found = {}
+    columns = {}
     for column in term.find_all(exp.Column):
         name = column.parts[0].name
         if name not in names or reads_elsewhere(column):
@@ -196,8 +196,8 @@ def _columns(term: exp.Expr, names: Mapping[str, str]) -> dict[str, str]:
         while isinstance(whole.parent, exp.Dot) and whole.arg_key == "this" and _is_name(whole.parent.expression):
             whole = whole.parent
             shown.append(whole.expression.name)
-        found[whole.sql("duckdb")] = ".".join(shown)
-    return found
+        columns[whole.sql("duckdb")] = ".".join(shown)
+    return columns
 
 
 def _is_name(node: exp.Expr) -> bool:

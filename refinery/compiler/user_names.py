@@ -25,7 +25,7 @@ def own_expression(
     sql: str,
     lookup: Lookup,
     known: Iterable[str],
-    finish: Callable[[exp.Expr], exp.Expr] = lambda found: found,
+    finish: Callable[[exp.Expr], exp.Expr] = lambda resolved: resolved,
     types: Mapping[str, str] | None = None,
 ) -> str:
     """A user's expression over one sample, with its names resolved, in parentheses.
@@ -52,10 +52,10 @@ def own_expression(
 
 def _can_be_selected(sql: str) -> bool:
     try:
-        found = parse(f"SELECT 1 + (\n{quoted_columns(sql)}\n)")
+        statement = parse(f"SELECT 1 + (\n{quoted_columns(sql)}\n)")
     except ValueError:
         return False
-    return isinstance(found, exp.Select) and len(found.expressions) == 1
+    return isinstance(statement, exp.Select) and len(statement.expressions) == 1
 
 
 def require_one_sample(expression: exp.Expr) -> None:
@@ -85,15 +85,15 @@ def resolve(expression: exp.Expr, lookup: Lookup, known: Iterable[str]) -> exp.E
     wrong: list[ValueError] = []
 
     def find(head: str) -> exp.Expr:
-        found = lookup(head)
-        alike = {name for name in names if name.lower() == head.lower()} if found is None else set()
+        column = lookup(head)
+        alike = {name for name in names if name.lower() == head.lower()} if column is None else set()
         if len(alike) == 1:
-            found = lookup(alike.pop())
+            column = lookup(alike.pop())
         elif alike:
             raise ValueError(f"{head!r} could be {' or '.join(map(repr, sorted(alike)))}; write it as one of them")
-        if found is None:
+        if column is None:
             raise ValueError(f"no column or statistic {head!r}{did_you_mean(head, names)}")
-        return found.copy()
+        return column.copy()
 
     def replace(node: exp.Expr) -> exp.Expr:
         # sqlglot parses `text.lower()` not as a column, but as a chain of dots that starts with a name.
@@ -128,7 +128,7 @@ def _bound(node: exp.Expr) -> bool:
     ancestor = node.find_ancestor(exp.Lambda, exp.Comprehension)
     while ancestor is not None:
         variables = ancestor.expressions if isinstance(ancestor, exp.Lambda) else [ancestor.args["expression"]]
-        if any(name == found.name for variable in variables for found in variable.find_all(exp.Identifier)):
+        if any(name == identifier.name for variable in variables for identifier in variable.find_all(exp.Identifier)):
             return True
         ancestor = ancestor.find_ancestor(exp.Lambda, exp.Comprehension)
     return False

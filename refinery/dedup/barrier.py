@@ -59,33 +59,33 @@ class Barrier:
         self._before: Pieces = ()
         self._count = 1
 
-    def find(self, given: DedupInput) -> DedupResult:
+    def find(self, inputs: DedupInput) -> DedupResult:
         """Find the samples or units to remove; files of match keys have their names in the store of the tasks.
 
         Raises OperatorError if a safety limit is broken or the index is unfit.
         """
         started = time.perf_counter()
-        findings = DedupResult(given.step.index)
-        if named := given.step.params.get("index"):
-            findings.index = open_index(named, given.step, given.operator, given.run)
-        if not given.files:
+        findings = DedupResult(inputs.step.index)
+        if named := inputs.step.params.get("index"):
+            findings.index = open_index(named, inputs.step, inputs.operator, inputs.run)
+        if not inputs.files:
             return findings
-        find = self._units if given.operator.matcher.takes_units else self._samples
+        find = self._units if inputs.operator.matcher.takes_units else self._samples
         try:
-            write = partial(self._finish, find(given, findings))
+            write = partial(self._finish, find(inputs, findings))
         except BaseException:
             self._clear()
             raise
-        if self._beside(given, findings):
+        if self._beside(inputs, findings):
             findings.writing = InThread(write)
         else:
             write()
         findings.seconds = time.perf_counter() - started
         return findings
 
-    def _beside(self, given: DedupInput, findings: DedupResult) -> bool:
+    def _beside(self, inputs: DedupInput, findings: DedupResult) -> bool:
         """Return whether tables are written beside the next stage: those of a small run that may use the memory for both."""
-        return self._count == 1 and findings.index is None and given.room.memory is None
+        return self._count == 1 and findings.index is None and inputs.room.memory is None
 
     def _finish(self, write: Callable[[], None]) -> float:
         """Write tables, and remove the files of the tasks; returns the seconds."""
@@ -113,7 +113,7 @@ class Barrier:
 
     def _divide(
         self,
-        given: DedupInput,
+        inputs: DedupInput,
         carried: Sequence[str],
         compared: Sequence[str],
         shares: int,
@@ -122,20 +122,20 @@ class Barrier:
     ) -> list[list[Share]]:
         """The match keys by compared columns and shares, see `joins.divide`: where each part is. least: number of tasks."""
         tasks = max(least, -(-rows // _DIVIDED), min(self._parts(rows * len(compared)), self._executor.capacity()))
-        groups = list(_batched(given.files, -(-len(given.files) // tasks)))
+        groups = list(_batched(inputs.files, -(-len(inputs.files) // tasks)))
         names = self._exchange.names("divided", len(groups))
         calls = [(list(group), name) for group, name in zip(groups, names, strict=True)]
         shared = list(carried), list(compared), shares
-        answers = self._executor.map(joins.divide, calls, shared, f"{given.step.name}: keys by shares")
+        answers = self._executor.map(joins.divide, calls, shared, f"{inputs.step.name}: keys by shares")
         return self._exchange.shares(names, [json.loads(answer) for answer in answers], shares * len(compared))
 
-    def _samples(self, given: DedupInput, findings: DedupResult) -> Callable[[], None]:
+    def _samples(self, inputs: DedupInput, findings: DedupResult) -> Callable[[], None]:
         """Record the samples to remove, and the file for the index; returns what writes their tables."""
-        own, index = given.files, findings.index
+        own, index = inputs.files, findings.index
         tasks = IndexTasks(self._executor, self._folder, self._executor.capacity() * 2, self._executor.worth)
         if index is not None:
             self._before, own = tasks.pieces(index, own)
-        together = replace(given, files=[*(name for _, name in self._before), *own])
+        together = replace(inputs, files=[*(name for _, name in self._before), *own])
         partitions, links = self._links(together, findings)
         self._count = len(partitions)
         write: Callable[[], None] = _nothing
@@ -143,31 +143,31 @@ class Barrier:
             write = ClusterTasks(self._executor, self._exchange, self._folder, partitions, self._keep).settle(
                 together, links, findings
             )
-        findings.notes[:0] = [f"{given.step.where}: {given.step.name}: {note}" for note in links.notes]
-        findings.notes += self._notes_on_short(given, own, findings)
+        findings.notes[:0] = [f"{inputs.step.where}: {inputs.step.name}: {note}" for note in links.notes]
+        findings.notes += self._notes_on_short(inputs, own, findings)
         if index is not None and (name := tasks.extend(together, own, partitions, findings)):
             self._keep([name])
             findings.extends = Path(name)
         return write
 
-    def _notes_on_short(self, given: DedupInput, files: Sequence[str], findings: DedupResult) -> list[str]:
+    def _notes_on_short(self, inputs: DedupInput, files: Sequence[str], findings: DedupResult) -> list[str]:
         """The note on removed texts of too few tokens to be compared. files: of the run's own match keys."""
-        key = key_of_short(given.operator, given.step) if findings.count else None
+        key = key_of_short(inputs.operator, inputs.step) if findings.count else None
         if key is None:
             return []
         there, before = (self._look(some, key)["short"] for some in (files, [name for _, name in self._before]))
-        return note_on_short(given.step, there - (not before and there > 0))  # of all of them, the first one stays
+        return note_on_short(inputs.step, there - (not before and there > 0))  # of all of them, the first one stays
 
-    def _links(self, given: DedupInput, findings: DedupResult) -> tuple[Partitions, LinkFiles]:
+    def _links(self, inputs: DedupInput, findings: DedupResult) -> tuple[Partitions, LinkFiles]:
         """Links of the samples that match, by partitions."""
-        matcher, params = given.operator.sample_matcher, given.step.params
-        seen = self._look(given.files)
+        matcher, params = inputs.operator.sample_matcher, inputs.step.params
+        seen = self._look(inputs.files)
         rows, columns = seen["rows"], _columns(matcher, "equal_columns", seen["columns"], params)
         if columns and self._parts(rows) > 1:
-            return self._equal(given, columns, rows)
-        if params.get("verify") and given.operator.matcher_path is None:
-            return self._verified(given, _columns(matcher, "candidate_columns", seen["columns"], params), rows)
-        return self._searched(given, seen)
+            return self._equal(inputs, columns, rows)
+        if params.get("verify") and inputs.operator.matcher_path is None:
+            return self._verified(inputs, _columns(matcher, "candidate_columns", seen["columns"], params), rows)
+        return self._searched(inputs, seen)
 
     def _parts(self, rows: int) -> int:
         """Number of parts into which work over `rows` rows is cut."""
@@ -177,82 +177,82 @@ class Barrier:
         """Number of tasks at once that are worth while for `rows` rows."""
         return min(self._parts(rows), self._executor.capacity())
 
-    def _partitions(self, given: DedupInput, rows: int, wave: int) -> Partitions:
+    def _partitions(self, inputs: DedupInput, rows: int, wave: int) -> Partitions:
         """Partitions of the samples, for `wave` tasks at once."""
         least = max(_TOGETHER, self._executor.worth)
-        return Partitions.of(given, max(1, min(wave, rows // least), rows // _MOST), self._before)
+        return Partitions.of(inputs, max(1, min(wave, rows // least), rows // _MOST), self._before)
 
-    def _equal(self, given: DedupInput, columns: Sequence[tuple[str, int]], rows: int) -> tuple[Partitions, LinkFiles]:
+    def _equal(self, inputs: DedupInput, columns: Sequence[tuple[str, int]], rows: int) -> tuple[Partitions, LinkFiles]:
         """Links of samples that are equal in one of some columns."""
-        groups, partitions = self._by_columns(given, columns, rows)
+        groups, partitions = self._by_columns(inputs, columns, rows)
         names = self._exchange.names("found", len(groups))
         calls = [(list(group), name) for group, name in zip(groups, names, strict=True)]
-        answers = self._executor.map(joins.equal, calls, (partitions.bounds,), f"{given.step.name}: equal keys")
+        answers = self._executor.map(joins.equal, calls, (partitions.bounds,), f"{inputs.step.name}: equal keys")
         linked = [json.loads(answer) for answer in answers]
         return partitions, LinkFiles(names, linked)
 
     def _verified(
-        self, given: DedupInput, columns: Sequence[tuple[str, int]] | None, rows: int
+        self, inputs: DedupInput, columns: Sequence[tuple[str, int]] | None, rows: int
     ) -> tuple[Partitions, LinkFiles]:
         """Links of the candidates that are alike. columns: of bands."""
         if not columns:  # no sample has bands
-            return Partitions.of(given, 1, self._before), LinkFiles()
-        groups, partitions = self._by_columns(given, columns, rows)
+            return Partitions.of(inputs, 1, self._before), LinkFiles()
+        groups, partitions = self._by_columns(inputs, columns, rows)
         tasks = CandidateTasks(self._executor, self._exchange, f"{self._folder}/joined", partitions)
-        return partitions, tasks.verified(given, groups)
+        return partitions, tasks.verified(inputs, groups)
 
     def _by_columns(
-        self, given: DedupInput, columns: Sequence[tuple[str, int]], rows: int
+        self, inputs: DedupInput, columns: Sequence[tuple[str, int]], rows: int
     ) -> tuple[list[Sequence[Column]], Partitions]:
         """Compared columns, by shares of their values, that each task joins; partitions of samples."""
         shares, wave = max(1, -(-rows // _MOST)), self._wave(rows * len(columns))
         together = 1 if shares > 1 else -(-len(columns) // wave)
         shares = max(shares, wave // len(columns))
-        divided = self._divide(given, ["_row"], [name for name, _ in columns], shares, rows)
+        divided = self._divide(inputs, ["_row"], [name for name, _ in columns], shares, rows)
         parts = [(columns[at // shares][1], own) for at, own in enumerate(divided)]
-        return list(_batched(parts, together)), self._partitions(given, rows, wave)
+        return list(_batched(parts, together)), self._partitions(inputs, rows, wave)
 
-    def _searched(self, given: DedupInput, seen: Any) -> tuple[Partitions, LinkFiles]:
+    def _searched(self, inputs: DedupInput, seen: Any) -> tuple[Partitions, LinkFiles]:
         """Links of the pairs that the matcher's own code finds, in one task or by shares of its columns' values."""
-        rows, matcher, params = seen["rows"], given.operator.sample_matcher, given.step.params
-        several = self._parts(rows) > 1 and not self._compares(given)
+        rows, matcher, params = seen["rows"], inputs.operator.sample_matcher, inputs.step.params
+        several = self._parts(rows) > 1 and not self._compares(inputs)
         columns = _columns(matcher, "candidate_columns", seen["columns"], params) if several else None
         names = [name for name, _ in columns or []]
 
         def divide(carried: Sequence[str], compared: Sequence[str], shares: int, least: int) -> list[list[Share]]:
-            return self._divide(given, carried, compared, shares, rows, least)
+            return self._divide(inputs, carried, compared, shares, rows, least)
 
-        tasks = SearchTasks(self._executor, self._exchange, _BYTES, given, seen, divide)
+        tasks = SearchTasks(self._executor, self._exchange, _BYTES, inputs, seen, divide)
         wave = self._wave(rows * max(1, len(names)))
-        partitions = self._partitions(given, rows, wave)
-        return partitions, tasks.links(tasks.shares(names, wave), partitions, self._compares(given))
+        partitions = self._partitions(inputs, rows, wave)
+        return partitions, tasks.links(tasks.shares(names, wave), partitions, self._compares(inputs))
 
-    def _compares(self, given: DedupInput) -> bool:
+    def _compares(self, inputs: DedupInput) -> bool:
         """Return whether a matcher of the user's compares texts, by a program that runs where the driver is."""
-        return given.operator.matcher_path is not None and bool(given.operator.compare)
+        return inputs.operator.matcher_path is not None and bool(inputs.operator.compare)
 
-    def _units(self, given: DedupInput, findings: DedupResult) -> Callable[[], None]:
+    def _units(self, inputs: DedupInput, findings: DedupResult) -> Callable[[], None]:
         """Record the units to remove; nothing is left to write."""
-        rows, sql = self._look(given.files)["rows"], statement_of(given.operator, given.step.params)
+        rows, sql = self._look(inputs.files)["rows"], statement_of(inputs.operator, inputs.step.params)
         shares = max(-(-rows // _MOST), self._parts(rows))
-        divided = self._divide(given, ["_row", "unit"], ["key"], shares, rows) if shares > 1 else []
+        divided = self._divide(inputs, ["_row", "unit"], ["key"], shares, rows) if shares > 1 else []
         calls: list[Sequence[Share]] = [own for own in divided if own] if shares > 1 else [[]]
         names = self._exchange.names("found", len(calls), "parquet")
-        shared, label = ([] if shares > 1 else list(given.files), sql), f"{given.step.name}: equal units"
+        shared, label = ([] if shares > 1 else list(inputs.files), sql), f"{inputs.step.name}: equal units"
         counts = self._executor.map(joins.units, list(zip(calls, names, strict=True)), shared, label)
-        found = [str(self._store.fetch(n)) for n, count in zip(names, counts, strict=True) if int(count)]
-        if found:
-            path = given.folder / "duplicates.parquet"
-            self._in_order(found, str(path), given)
-            findings.units = by_shard(path, f"_removed_{given.step.index}", given.folder)
+        written = [str(self._store.fetch(n)) for n, count in zip(names, counts, strict=True) if int(count)]
+        if written:
+            path = inputs.folder / "duplicates.parquet"
+            self._in_order(written, str(path), inputs)
+            findings.units = by_shard(path, f"_removed_{inputs.step.index}", inputs.folder)
             findings.duplicates = (f"{self._folder}/duplicates.parquet",)
             self._results.publish(path, *findings.duplicates)
         return _nothing
 
-    def _in_order(self, files: Sequence[str], target: str, given: DedupInput) -> None:
+    def _in_order(self, files: Sequence[str], target: str, inputs: DedupInput) -> None:
         """Write the units from all tasks to one file, by sample and unit."""
-        folders = {str(given.folder), *(file.rpartition("/")[0] for file in files)}
-        with connect(sorted(folders), given.room.threads, given.room.memory, given.room.folder) as con:
+        folders = {str(inputs.folder), *(file.rpartition("/")[0] for file in files)}
+        with connect(sorted(folders), inputs.room.threads, inputs.room.memory, inputs.room.folder) as con:
             select = f"SELECT * FROM read_parquet({lit(list(files))}) ORDER BY _row, unit"
             con.execute(f"COPY ({select}) TO {lit(target)} (FORMAT parquet, COMPRESSION zstd)").fetchall()
 

@@ -54,20 +54,20 @@ class ClusterTasks:
         self._executor, self._exchange, self._folder, self._keep = executor, exchange, folder, keep
         self._parts, self._count = partitions, len(partitions)
 
-    def settle(self, given: DedupInput, links: LinkFiles, findings: DedupResult) -> Callable[[], None]:
+    def settle(self, inputs: DedupInput, links: LinkFiles, findings: DedupResult) -> Callable[[], None]:
         """Record the samples to remove; returns what writes the tables of these findings.
 
         Raises OperatorError if a safety limit is broken.
         """
         shares = self._exchange.shares(links.names, links.linked, self._count)
         if self._count > 1 or sum(map(bool, links.linked)) > 1:  # else a sample has one link, whose root is final
-            shares = self._spread(given, *self._gather(shares))
-        settled = self._settle(given, shares)
+            shares = self._spread(inputs, *self._gather(shares))
+        settled = self._settle(inputs, shares)
         self._remove(settled, findings)
         findings.duplicates = self._final("duplicates", _some(settled.removed))
         findings.clusters = self._final("clusters", _some(settled.members))
-        findings.notes = limits.check(given.step, settled.largest, *_by_source(given, findings))
-        return partial(self._write_tables, given, settled, findings)
+        findings.notes = limits.check(inputs.step, settled.largest, *_by_source(inputs, findings))
+        return partial(self._write_tables, inputs, settled, findings)
 
     def _gather(self, shares: Sequence[Sequence[Share]]) -> tuple[dict[int, str], list[list[Share]]]:
         """Files with one link for each sample, by partition, and shares of the first roots of other roots."""
@@ -79,14 +79,16 @@ class ClusterTasks:
         apart = sum(equalities for equalities, *_ in answers)
         if not apart:
             return there, [[] for _ in range(self._count)]
-        found = self._exchange.shares(
+        gathered = self._exchange.shares(
             [equal[part] for part in parts], [places for _, places, _ in answers], self._count
         )
         asked: list[list[Share]] = [[] for _ in range(self._count)]
         for part, (*_, places) in zip(parts, answers, strict=True):
             asked[part] = [(wanted[part], start, size) for _, start, size in places]
         numbers = [[number for number, *_ in places] for *_, places in answers]
-        return there, self._replies(self._resolved(found, apart), dict(zip(parts, numbers, strict=True)), asked, apart)
+        return there, self._replies(
+            self._resolved(gathered, apart), dict(zip(parts, numbers, strict=True)), asked, apart
+        )
 
     def _resolved(self, shares: list[list[Share]], apart: int) -> list[list[Share]]:
         """Shares of equalities by which every root is equal to the first one of its component alone."""
@@ -100,9 +102,9 @@ class ClusterTasks:
             for larger in (True, False):
                 to = self._exchange.names(f"star_{rounds}_{'ab'[larger]}", len(ranges))
                 calls = [(_all(shares[first:end]), name) for (first, end), name in zip(ranges, to, strict=True)]
-                found = [json.loads(answer) for answer in self._run(roots.star, calls, self._bounds, larger)]
-                changes += sum(count for count, _ in found)
-                shares = self._exchange.shares(to, [places for _, places in found], self._count)
+                answers = [json.loads(answer) for answer in self._run(roots.star, calls, self._bounds, larger)]
+                changes += sum(count for count, _ in answers)
+                shares = self._exchange.shares(to, [places for _, places in answers], self._count)
         return shares
 
     def _replies(
@@ -130,23 +132,23 @@ class ClusterTasks:
         cuts = np.linspace(0, self._count, tasks + 1).astype(int).tolist()
         return list(zip(cuts[:-1], cuts[1:], strict=True))
 
-    def _spread(self, given: DedupInput, links: dict[int, str], final: list[list[Share]]) -> list[list[Share]]:
+    def _spread(self, inputs: DedupInput, links: dict[int, str], final: list[list[Share]]) -> list[list[Share]]:
         """Shares of links with match keys, by partitions of roots."""
-        keys = self._parts.files(given.files) if self._count > 1 else [[]]
+        keys = self._parts.files(inputs.files) if self._count > 1 else [[]]
         to = self._exchange.names("spread", self._count)
-        lists = [f"{column.each}_" for column in given.operator.matcher.columns if column.form == "columns"]
+        lists = [f"{column.each}_" for column in inputs.operator.matcher.columns if column.form == "columns"]
         calls = [(final[part], name, keys[part], to[part]) for part, name in links.items()]
         places = [json.loads(answer) for answer in self._run(clusters.spread, calls, lists, self._bounds)]
         return self._exchange.shares([to[part] for part in links], places, self._count)
 
-    def _settle(self, given: DedupInput, shares: Sequence[Sequence[Share]]) -> _Settled:
+    def _settle(self, inputs: DedupInput, shares: Sequence[Sequence[Share]]) -> _Settled:
         """Have the clusters settled. shares: of links, by partitions of roots."""
-        keys, parts = (list(given.files) if self._count == 1 else []), _some(shares)
+        keys, parts = (list(inputs.files) if self._count == 1 else []), _some(shares)
         own, matches = (self._exchange.names(kind, self._count, "parquet") for kind in ("keys", "matches"))
         removed, members = (self._exchange.names(kind, self._count) for kind in ("removed", "members"))
         calls = [(shares[part], own[part], removed[part], members[part], matches[part]) for part in parts]
-        found = self._run(clusters.settle, calls, _survivors(given), self._bounds, keys)
-        answers = [json.loads(answer) for answer in found]
+        texts = self._run(clusters.settle, calls, _survivors(inputs), self._bounds, keys)
+        answers = [json.loads(answer) for answer in texts]
         by_sample = [
             self._exchange.shares([names[part] for part in parts], [answer[at] for answer in answers], self._count)
             for at, names in ((1, removed), (2, members))
@@ -165,11 +167,11 @@ class ClusterTasks:
             findings.removed_in |= {shard: RemovedIn(name, *place) for shard, *place in places}
         self._keep(names)
 
-    def _write_tables(self, given: DedupInput, settled: _Settled, findings: DedupResult) -> None:
+    def _write_tables(self, inputs: DedupInput, settled: _Settled, findings: DedupResult) -> None:
         """Write the tables of duplicates and of clusters."""
         to = self._exchange.names("described", len(settled.matches))
         calls = [(*one, name) for one, name in zip(settled.matches, to, strict=True)]
-        sql, functions = statement("duplicates", **matched(given.operator)), to_json(list(given.operator.functions))
+        sql, functions = statement("duplicates", **matched(inputs.operator)), to_json(list(inputs.operator.functions))
         places = [json.loads(answer) for answer in self._run(clusters.describe, calls, sql, functions, self._bounds)]
         described = self._exchange.shares(to, places, self._count)
         ordered = [
@@ -210,17 +212,17 @@ def _all(shares: Iterable[Sequence[Share]]) -> list[Share]:
     return sorted(share for own in shares for share in own)
 
 
-def _survivors(given: DedupInput) -> str:
+def _survivors(inputs: DedupInput) -> str:
     """SQL that chooses the samples that stay; "" if the first ones do."""
-    order = [replace(term, column=key_name(term.column)) for term in given.order]
+    order = [replace(term, column=key_name(term.column)) for term in inputs.order]
     return statement("survivors", order=order) if order else ""
 
 
-def _by_source(given: DedupInput, findings: DedupResult) -> tuple[dict[str, int], dict[str, int]]:
+def _by_source(inputs: DedupInput, findings: DedupResult) -> tuple[dict[str, int], dict[str, int]]:
     """Number of samples of each input before the step, and number that it removes."""
     alive: dict[str, int] = {}
     gone: dict[str, int] = {}
-    for shard, (source, rows) in enumerate(zip(given.sources, given.alive, strict=True)):
+    for shard, (source, rows) in enumerate(zip(inputs.sources, inputs.alive, strict=True)):
         place = findings.removed_in.get(shard)
         alive[source] = alive.get(source, 0) + rows
         gone[source] = gone.get(source, 0) + (place.end - place.first if place is not None else 0)

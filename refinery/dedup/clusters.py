@@ -41,19 +41,19 @@ class Clusters:
 def matches_of(clusters: Clusters) -> pa.Table:
     """The match of each removed sample: `_row`, `kept`, `via`, `how`, `jaccard` (NULL where it was not computed)."""
     gone = clusters.removed
-    found = {name: ints(getattr(clusters, name)[gone]) for name in ("row", "kept", "via", "how")}
+    columns = {name: ints(getattr(clusters, name)[gone]) for name in ("row", "kept", "via", "how")}
     jaccard = clusters.jaccard[gone]
-    return pa.table({"_row": found.pop("row"), **found, "jaccard": ints(jaccard, ~np.isnan(jaccard))})
+    return pa.table({"_row": columns.pop("row"), **columns, "jaccard": ints(jaccard, ~np.isnan(jaccard))})
 
 
-def explained(found: Iterable[Pairs]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def explained(tables: Iterable[Pairs]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Samples in a pair, ascending, the first sample of each one's component, and the match that explains it.
 
     The match: via, how, jaccard. Nothing depends on the order of the pairs.
     """
     components = kernels.dedup.unionfind.Components()
     matches = _Matches()
-    for pairs in found:
+    for pairs in tables:
         matches.add(pairs, *components.add(pairs.row, pairs.via), components.count)
     row, root, places = components.labels()
     return row, root, *matches.of(places)

@@ -79,8 +79,8 @@ def read_shares(store: Store, shares: Sequence[Share]) -> pa.Table:
 def _tables(store: Store, shares: Sequence[Share]) -> Iterator[pa.Table]:
     ranges = list(_together(shares))
     if store.on_this_machine or len(ranges) == 1:
-        found: Iterable[bytes] = (store.bytes_at(*one) for one in ranges)
-        for data in found:
+        contents: Iterable[bytes] = (store.bytes_at(*one) for one in ranges)
+        for data in contents:
             yield from _streams(data)
         return
     with ThreadPoolExecutor(_REQUESTS) as pool:
@@ -142,11 +142,11 @@ class Exchange:
         files = [(name, own) for name, own in zip(names, places, strict=True) if own]
         if len(files) > _FEW:
             files = self._merge(files)
-        found: list[list[Share]] = [[] for _ in range(count)]
+        by_number: list[list[Share]] = [[] for _ in range(count)]
         for name, own in files:
             for number, start, size in own:
-                found[number].append((name, start, size))
-        return found
+                by_number[number].append((name, start, size))
+        return by_number
 
     def _merge(self, files: Sequence[tuple[str, Places]]) -> list[tuple[str, Places]]:
         """Fewer files with the same parts: about the square root of their number."""

@@ -89,15 +89,15 @@ def open_index(named: str, step: Any, operator: Operator, run: IndexRun | None =
     made_by = _made_by(step, operator)
     with _read(said):
         place = place_of(named)
-        found = place.listed()
-        if found is None and place.has_lost_list():
+        listed = place.listed()
+        if listed is None and place.has_lost_list():
             raise OperatorError(f"{said} has lost its {LIST}. Bring it back, or remove marks-* to begin a new index")
-        if found is None and not place.is_free():
+        if listed is None and not place.is_free():
             raise OperatorError(f"{said} is neither an index nor an empty folder")
-        number, text = found or (0, "")
+        number, text = listed or (0, "")
         if busy := place.busy(_name_of(run), number):
             raise OutputError(busy)
-        if found is None:
+        if listed is None:
             return Index(place, made_by, (), run)
         known, generations = _listed(text, said)
         _require_same(known, made_by, said)
@@ -153,8 +153,8 @@ def _require_same(known: dict[str, Any], made_by: dict[str, Any], said: str) -> 
 def _listed(text: str, said: str) -> tuple[dict[str, Any], tuple[dict[str, Any], ...]]:
     """The operator and parameters that made the index, and its generations. Raises OperatorError for another file."""
     try:
-        found = json.loads(text)
-        made_by, generations = dict(found["made_by"]), tuple(found["generations"])
+        content = json.loads(text)
+        made_by, generations = dict(content["made_by"]), tuple(content["generations"])
         [(item["run_id"], item["project"]) for item in generations]
         if not all(is_match_keys(item["file"]) for item in generations):
             raise ValueError("the list names files that are no match keys")
@@ -168,18 +168,18 @@ def _made_by(step: Any, operator: Operator) -> dict[str, Any]:
     matchers = {} if operator.matcher_path is None else {operator.match: operator.matcher_path}
     own = read_operator(operator.path, matchers=matchers)  # an alias has further parameters, which have no effect
     elsewhere = {*SURVIVOR_PARAMS, *own.matcher.only_compares, "text_key"}  # decide survivors, reports or pairs
-    given = by_contents(step.params, own.params)
-    params = {name: given[name] for name in sorted(own.params) if name not in elsewhere and name in given}
-    found = {"operator": own.name, "version": own.version, **params, **_contents(own, params)}
-    return json.loads(json.dumps(found, default=list))
+    values = by_contents(step.params, own.params)
+    params = {name: values[name] for name in sorted(own.params) if name not in elsewhere and name in values}
+    made_by = {"operator": own.name, "version": own.version, **params, **_contents(own, params)}
+    return json.loads(json.dumps(made_by, default=list))
 
 
 def _contents(operator: Operator, params: Mapping[str, Any]) -> dict[str, Any]:
     """Digests of files that the match keys depend on: files that SQL in parameters reads, and a user's operator code."""
-    found: dict[str, Any] = {}
+    digest_of: dict[str, Any] = {}
     for name, value in params.items():
         names = files_of(value) if value and operator.params[name].type == "sql" else []
-        found |= {f"content of {name}": list(digests(names).values())} if names else {}
+        digest_of |= {f"content of {name}": list(digests(names).values())} if names else {}
     own_matcher = [] if operator.matcher_path is None else [operator.matcher_path]
     if not is_shipped(operator.path):
         code = [
@@ -188,8 +188,8 @@ def _contents(operator: Operator, params: Mapping[str, Any]) -> dict[str, Any]:
             *imported_modules(operator.path).values(),
             *operator.resources.get("files", ()),
         ]
-        found["code"] = [digest(str(operator.path.parent / path)) for path in code]
-    return {"digests": ALGORITHM, **found} if found else {}
+        digest_of["code"] = [digest(str(operator.path.parent / path)) for path in code]
+    return {"digests": ALGORITHM, **digest_of} if digest_of else {}
 
 
 def stored_files(index: Index) -> list[tuple[str, str, int]]:
@@ -250,8 +250,8 @@ def _ready(index: Index, written: Path | None) -> Iterator[str]:
 
 def _listed_now(index: Index) -> tuple[int, tuple[dict[str, Any], ...]]:
     """The number of the index' current list, and the generations in it."""
-    found = index.place.listed()
-    return (0, ()) if found is None else (found[0], _listed(found[1], f"index {index.place.name}")[1])
+    listed = index.place.listed()
+    return (0, ()) if listed is None else (listed[0], _listed(listed[1], f"index {index.place.name}")[1])
 
 
 def _list(index: Index, aside: str, run_id: str, project: str) -> None:

@@ -36,20 +36,20 @@ class IndexTasks:
             return (), list(names)
         known = _facts(index)
         [answer] = self._run(indexed.survey, [(list(names), files, self._most, self._least, list(known.values()))])
-        found = json.loads(answer)
-        to = [f"{self._folder}/joined/index/{number:05d}.marks.parquet" for number in range(len(found["pieces"]))]
+        survey = json.loads(answer)
+        to = [f"{self._folder}/joined/index/{number:05d}.marks.parquet" for number in range(len(survey["pieces"]))]
         calls = [
-            (found["schema"], portions, name, [known[file] for _, file, *_ in portions if file in known])
-            for (_, portions), name in zip(found["pieces"], to, strict=True)
+            (survey["schema"], portions, name, [known[file] for _, file, *_ in portions if file in known])
+            for (_, portions), name in zip(survey["pieces"], to, strict=True)
         ]
         own = list(names)
-        for at, portion in enumerate(found["others"]):
+        for at, portion in enumerate(survey["others"]):
             own[at] = f"{self._folder}/joined/own/{Path(portion[1]).name}"
-            calls.append((found["schema"], [portion], own[at], []))
+            calls.append((survey["schema"], [portion], own[at], []))
         self._run(indexed.remember, calls)
-        return tuple((first, name) for (first, _), name in zip(found["pieces"], to, strict=False)), own
+        return tuple((first, name) for (first, _), name in zip(survey["pieces"], to, strict=False)), own
 
-    def extend(self, given: DedupInput, files: Sequence[str], partitions: Partitions, findings: DedupResult) -> str:
+    def extend(self, inputs: DedupInput, files: Sequence[str], partitions: Partitions, findings: DedupResult) -> str:
         """The file with match keys of the samples that stay; "" without any. files: of the run's match keys."""
         calls, to = [], []
         for at, own in enumerate(partitions.files(files)):
@@ -58,7 +58,7 @@ class IndexTasks:
             gone = f"{self._folder}/removed_{at:05d}.rows"
             gone = gone if gone in findings.seen else ""
             to.append(f"{self._folder}/joined/extends_{at:05d}.parquet")
-            calls.append((own, list(given.first_rows), gone, to[-1]))
+            calls.append((own, list(inputs.first_rows), gone, to[-1]))
         counts = self._run(indexed.extend, calls)
         names = [name for name, count in zip(to, counts, strict=True) if int(count)]
         target = f"{self._folder}/index.parquet"

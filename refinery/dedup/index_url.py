@@ -52,7 +52,7 @@ class IndexBucket(IndexPlace):
     def listed(self) -> tuple[int, str] | None:
         """The list with the highest number. A list copied from a folder has the number 0."""
         names = self._store.names()
-        numbers = [int(found[1]) for found in map(_NUMBERED.fullmatch, names) if found]
+        numbers = [int(match[1]) for match in map(_NUMBERED.fullmatch, names) if match]
         if numbers and LIST in names:
             last = _numbered(max(numbers))
             raise OSError(f"both {LIST} and {last} are there: remove {LIST}, if no newer index was copied there")
@@ -124,8 +124,8 @@ class IndexBucket(IndexPlace):
             raise
 
     def _lists(self, name: str) -> bool:
-        found = self.listed()
-        return found is not None and json.dumps(name) in found[1]
+        listed = self.listed()
+        return listed is not None and json.dumps(name) in listed[1]
 
     def extend(
         self, aside: str, name: str, number: int, listing: Callable[[str], str], before: Sequence[str] = ()

@@ -14,11 +14,11 @@ def check(step: Any, largest: int, alive: Mapping[str, int], removed: Mapping[st
     largest: samples of the largest cluster. alive, removed: number of samples of each input before the step, and number that it removes. With `on_excess: fail`,
     raises OperatorError with the same text instead.
     """
-    found = [*_large(step, largest), *_shares(step, alive, removed)]
-    if found and step.params.get("on_excess", "fail") == "fail":
+    excesses = [*_large(step, largest), *_shares(step, alive, removed)]
+    if excesses and step.params.get("on_excess", "fail") == "fail":
         cure = "Set on_excess: warn and look at the tables clusters and duplicates, or raise the limit"
-        raise OperatorError(f"{step.where}: {step.name} {'; '.join(found)}. {cure}")
-    return [f"{step.where}: {step.name} {what}" for what in found]
+        raise OperatorError(f"{step.where}: {step.name} {'; '.join(excesses)}. {cure}")
+    return [f"{step.where}: {step.name} {what}" for what in excesses]
 
 
 def _large(step: Any, largest: int) -> list[str]:
@@ -32,11 +32,11 @@ def _shares(step: Any, alive: Mapping[str, int], removed: Mapping[str, int]) -> 
     limit = step.params.get("max_removed_share")
     if limit is None:
         return []
-    found = []
+    excesses = []
     totals = {"all samples": (sum(removed.values()), sum(alive.values()))}
     totals |= {name: (removed.get(name, 0), alive[name]) for name in alive} if len(alive) > 1 else {}
-    for name, (gone, given) in totals.items():
-        if given and gone / given > limit:
-            share = f"{gone} of {given} ({gone / given:.1%})"
-            found.append(f"removes {share} of {name}, more than max_removed_share, which is {limit:g}")
-    return found
+    for name, (gone, before) in totals.items():
+        if before and gone / before > limit:
+            share = f"{gone} of {before} ({gone / before:.1%})"
+            excesses.append(f"removes {share} of {name}, more than max_removed_share, which is {limit:g}")
+    return excesses

@@ -19,9 +19,9 @@ from refinery.dedup.stars import distinct
 from refinery.kernels.core.arrow import ints, numbers
 
 
-def links(found: Iterable[Pairs]) -> pa.Table:
+def links(pairs: Iterable[Pairs]) -> pa.Table:
     """Links of one table of pairs: `_row` (ascending), `root`, `via`, `how`; `jaccard` if a pair has it."""
-    row, root, via, how, jaccard = explained(found)
+    row, root, via, how, jaccard = explained(pairs)
     table = pa.table({"_row": ints(row), "root": ints(root), "via": ints(via), "how": ints(how)})
     return table if np.isnan(jaccard).all() else table.append_column("jaccard", ints(jaccard))
 
@@ -36,10 +36,10 @@ def gathered(table: pa.Table) -> tuple[pa.Table, pa.Table]:
     every = np.repeat(least, np.diff(np.append(first, len(row))))
     apart = every != root
     equal = distinct(every[apart], root[apart])
-    found = pa.table({"_row": ints(row[first]), "root": ints(least), "via": ints(via[first]), "how": ints(how[first])})
+    links = pa.table({"_row": ints(row[first]), "root": ints(least), "via": ints(via[first]), "how": ints(how[first])})
     if "jaccard" in table.column_names:
-        found = found.append_column("jaccard", table["jaccard"].take(ints(order[first])).fill_null(np.nan))
-    return found, pa.table({"a": ints(equal[0]), "b": ints(equal[1])})
+        links = links.append_column("jaccard", table["jaccard"].take(ints(order[first])).fill_null(np.nan))
+    return links, pa.table({"a": ints(equal[0]), "b": ints(equal[1])})
 
 
 def renamed(table: pa.Table, roots: pa.Table) -> pa.Table:
@@ -48,5 +48,5 @@ def renamed(table: pa.Table, roots: pa.Table) -> pa.Table:
         return table
     known, final, root = numbers(roots["_row"]), numbers(roots["root"]), numbers(table["root"])
     at = np.minimum(np.searchsorted(known, root), len(known) - 1)
-    found = np.where(known[at] == root, final[at], root)
-    return table.set_column(table.schema.get_field_index("root"), "root", ints(found))
+    new = np.where(known[at] == root, final[at], root)
+    return table.set_column(table.schema.get_field_index("root"), "root", ints(new))

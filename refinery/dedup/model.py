@@ -49,7 +49,7 @@ class DedupResult:
     @property
     def count(self) -> int:
         """Number of the removed samples."""
-        return len(self.removed) + sum(found.end - found.first for found in self.removed_in.values())
+        return len(self.removed) + sum(place.end - place.first for place in self.removed_in.values())
 
     def of_shard(self, shard: int) -> np.ndarray:
         """The removed samples of a shard, by their numbers in it."""

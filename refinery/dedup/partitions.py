@@ -24,11 +24,11 @@ class Partitions:
     before: tuple[tuple[int, str], ...] = ()
 
     @staticmethod
-    def of(given: DedupInput, count: int, before: tuple[tuple[int, str], ...] = ()) -> Partitions:
+    def of(inputs: DedupInput, count: int, before: tuple[tuple[int, str], ...] = ()) -> Partitions:
         """At most `count` partitions of the shards of a deduplicator, and those of its index."""
-        ends = np.cumsum(given.alive)
+        ends = np.cumsum(inputs.alive)
         cuts = np.searchsorted(ends, np.linspace(0, ends[-1], count + 1)[1:-1], "right")
-        return Partitions((*np.unique([0, *cuts]).tolist(), len(given.alive)), before)
+        return Partitions((*np.unique([0, *cuts]).tolist(), len(inputs.alive)), before)
 
     @property
     def bounds(self) -> str:

@@ -29,13 +29,13 @@ def hamming_pairs(values: pa.Array, blocks: int, distance: int) -> pa.Array:
     """
     from refinery.kernels.dedup.hamming import pairs
 
-    found, ends = [np.zeros((2, 0), np.uint64)], [0]
+    results, ends = [np.zeros((2, 0), np.uint64)], [0]
     for one in values:
         if one.is_valid:
             numbers = np.asarray(one.values.to_numpy(zero_copy_only=False), np.uint64)
-            found.append(numbers[np.stack(pairs(numbers, blocks, distance))])
-        ends.append(ends[-1] + (found[-1].shape[1] if one.is_valid else 0))
-    a, b = np.concatenate(found, axis=1)
+            results.append(numbers[np.stack(pairs(numbers, blocks, distance))])
+        ends.append(ends[-1] + (results[-1].shape[1] if one.is_valid else 0))
+    a, b = np.concatenate(results, axis=1)
     known = np.append(values.is_valid().to_numpy(zero_copy_only=False), True)
     offsets = pa.array(np.array(ends, np.int32), mask=~known)
     return pa.ListArray.from_arrays(offsets, pa.StructArray.from_arrays([pa.array(a), pa.array(b)], ["a", "b"]))

@@ -32,12 +32,12 @@ class SearchTasks:
         executor: Executor,
         exchange: Exchange,
         most: int,
-        given: DedupInput,
+        inputs: DedupInput,
         seen: Any,
         divide: Divide,
     ) -> None:
         self._executor, self._exchange, self._most = executor, exchange, most
-        self._given, self._seen, self._divide = given, seen, divide
+        self._inputs, self._seen, self._divide = inputs, seen, divide
 
     def shares(self, columns: Sequence[str], wave: int) -> list[Among]:
         """Column, share and number of shares of each task. wave: tasks that are worth while at once."""
@@ -55,17 +55,17 @@ class SearchTasks:
         columns = list(dict.fromkeys(column for column, *_ in among))
         divided = self._divided(columns, among)
         names = self._exchange.names("found", max(1, len(among)))
-        matching, bounds = json.dumps(vars(_search(self._given)), default=list), partitions.bounds
+        matching, bounds = json.dumps(vars(_search(self._inputs)), default=list), partitions.bounds
         calls = []
         for at, name in enumerate(names):
             group = among[at] if among else None
             read = self._values([column for column in columns if group is None or column != group[0]])
-            files, shares = ([], divided[at]) if divided else (list(self._given.files), [])
+            files, shares = ([], divided[at]) if divided else (list(self._inputs.files), [])
             calls.append((files, shares, matching, read, group, bounds, name))
         answers = self._here(calls) if here else self._run(searches.search, calls, "matches")
         kinds = {kind for one in answers for kind in one["kinds"]}
         if kinds:
-            self._given.operator.sample_matcher.require(kinds)
+            self._inputs.operator.sample_matcher.require(kinds)
         notes = [note for one in answers for note in one["notes"]]
         return LinkFiles([call[-1] for call in calls], [one["parts"] for one in answers], notes)
 
@@ -74,7 +74,7 @@ class SearchTasks:
 
         Only for columns of numbers: values of other types may be of several types in several files.
         """
-        lists = [column for column in self._given.operator.matcher.columns if column.form == "columns"]
+        lists = [column for column in self._inputs.operator.matcher.columns if column.form == "columns"]
         if not all(any(one.holds(name) for one in lists) for name in columns) or not among or among[0][2] == 1:
             return []
         return self._divide(self._values(columns), columns, among[0][2], -(-4 * self._seen["bytes"] // self._most))
@@ -84,22 +84,22 @@ class SearchTasks:
         return [name for name in self._seen["columns"] if name not in without and not name.startswith("order_")]
 
     def _here(self, calls: Sequence[tuple[Any, ...]]) -> list[Any]:
-        complete = [(self._executor.place, *call, self._given.compare) for call in calls]
+        complete = [(self._executor.place, *call, self._inputs.compare) for call in calls]
         return [json.loads(searches.search(*arguments)) for arguments in complete]
 
     def _run(self, work: Callable[..., str], calls: Sequence[tuple[Any, ...]], label: str) -> list[Any]:
-        label = f"{self._given.step.name}: {label}"
-        answers = self._executor.map(work, calls, label=label, files=_files(self._given))
+        label = f"{self._inputs.step.name}: {label}"
+        answers = self._executor.map(work, calls, label=label, files=_files(self._inputs))
         return [json.loads(answer) for answer in answers]
 
 
-def _search(given: DedupInput) -> searches.Search:
+def _search(inputs: DedupInput) -> searches.Search:
     """The matcher of a step for tasks."""
-    operator, functions = given.operator, to_json(list(given.operator.functions))
-    return searches.Search(operator.match, str(operator.matcher_path or ""), dict(given.step.params), functions)
+    operator, functions = inputs.operator, to_json(list(inputs.operator.functions))
+    return searches.Search(operator.match, str(operator.matcher_path or ""), dict(inputs.step.params), functions)
 
 
-def _files(given: DedupInput) -> list[str]:
+def _files(inputs: DedupInput) -> list[str]:
     """The files of a user's matcher."""
-    path = given.operator.matcher_path
+    path = inputs.operator.matcher_path
     return [str(path), *map(str, imported_modules(path).values())] if path is not None else []

@@ -10,8 +10,8 @@ from refinery.operators import Operator
 def key_of_short(operator: Operator, step: Any) -> tuple[str, int] | None:
     """The match key that every text without a shingle has: column and value; None where such texts are no duplicates."""
     known = getattr(operator.matcher, "key_of_short", None)
-    found: tuple[str, int] | None = known(step.params) if known is not None else None
-    return found
+    key: tuple[str, int] | None = known(step.params) if known is not None else None
+    return key
 
 
 def note_on_short(step: Any, removed: int) -> list[str]:

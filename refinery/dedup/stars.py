@@ -40,15 +40,15 @@ def small_star(a: np.ndarray, b: np.ndarray) -> tuple[Equal, int]:
     first = _firsts(b)
     least = np.repeat(a[first], np.diff(np.append(first, len(a))))
     moved = a != least
-    found = np.append(least[first], least[moved]), np.append(b[first], a[moved])
-    return distinct(*found), int(moved.sum())
+    ends = np.append(least[first], least[moved]), np.append(b[first], a[moved])
+    return distinct(*ends), int(moved.sum())
 
 
 def components(a: np.ndarray, b: np.ndarray) -> Equal:
     """The first root of the component of each other root, for few equalities, as the rounds leave it."""
-    found = kernels.dedup.unionfind.Components()
-    found.add(a, b)
-    row, root, _ = found.labels()
+    joined = kernels.dedup.unionfind.Components()
+    joined.add(a, b)
+    row, root, _ = joined.labels()
     other = row != root
     return root[other], row[other]
 

@@ -35,7 +35,7 @@ def by_shard(duplicates: Path, column: str, folder: Path) -> dict[int, str]:
         at = np.flatnonzero(shards == shard)
         inside = ints(samples[at] & ((1 << SHARD_BITS) - 1))
         path = folder / f"{shard:05d}.units.parquet"
-        found = pa.table({"_row": inside, column: lists.slice(int(at[0]), len(at))})
-        pq.write_table(found, path, compression="none", use_dictionary=False, write_statistics=False)
+        lists_of_shard = pa.table({"_row": inside, column: lists.slice(int(at[0]), len(at))})
+        pq.write_table(lists_of_shard, path, compression="none", use_dictionary=False, write_statistics=False)
         files[shard] = str(path)
     return files

@@ -33,32 +33,32 @@ class CandidateTasks:
         self._executor, self._exchange, self._folder = executor, exchange, folder
         self._parts, self._count = partitions, len(partitions)
 
-    def verified(self, given: DedupInput, groups: Sequence[Sequence[tuple[int, Sequence[Share]]]]) -> LinkFiles:
+    def verified(self, inputs: DedupInput, groups: Sequence[Sequence[tuple[int, Sequence[Share]]]]) -> LinkFiles:
         """Links of samples that share a band and are alike; see `matchers.candidates.verified`.
 
         groups: the parts of each task: the band, and the shares of `joins.divide`.
         """
-        found, states = LinkFiles(), self._names("buckets", len(groups))
+        links, states = LinkFiles(), self._names("buckets", len(groups))
         members = self._buckets(groups, states)
         if not any(members):
-            return found
-        shingles, keys = self._shingles(given, members), self._parts.files(given.files)
+            return links
+        shingles, keys = self._shingles(inputs, members), self._parts.files(inputs.files)
         known, answers = self._contents(shingles, members, keys), list[str]()
         if not known:
-            return found
+            return links
         for number in range(ROUNDS + 1):
             states, shares = self._pairs(number, states, known, answers)
             if not any(shares):
-                return found
+                return links
             if number == ROUNDS:
                 left = sum(map(int, self._run(candidates.left, [(at, own) for at, own in _some(shares)]).values()))
-                found.notes.append(left_over(left))
-                return found
+                links.notes.append(left_over(left))
+                return links
             answers, known = [], []
             for column, here, there in self._sides(shingles, keys):
                 carried = self._carried(number, shares, here, column)
-                answers += self._compared(number, given, carried, there, column, found)
-        return found
+                answers += self._compared(number, inputs, carried, there, column, links)
+        return links
 
     def _sides(
         self, shingles: Sequence[list[str]], keys: Sequence[list[str]]
@@ -80,18 +80,18 @@ class CandidateTasks:
         """Parts of members by partition."""
         to = self._names("members", len(groups), "parts")
         calls = [(at, list(group), states[at], to[at]) for at, group in enumerate(groups)]
-        found = self._run(candidates.buckets, calls, self._parts.bounds)
-        return self._exchange.shares(to, [json.loads(answer) for answer in found.values()], self._count)
+        answers = self._run(candidates.buckets, calls, self._parts.bounds)
+        return self._exchange.shares(to, [json.loads(answer) for answer in answers.values()], self._count)
 
-    def _shingles(self, given: DedupInput, members: Sequence[Sequence[Share]]) -> list[list[str]]:
+    def _shingles(self, inputs: DedupInput, members: Sequence[Sequence[Share]]) -> list[list[str]]:
         """Files of shingles of the members, by partition."""
         folder = f"{self._folder}/compared"
         first = len(self._parts.before)
-        found = self._run(candidates.wanted, [(at, own, folder) for at, own in _some(members) if at >= first])
-        wanted = {shard for answer in found.values() for shard in json.loads(answer)}
-        shards = [_restricted(shard, folder) for shard in given.compare.shards() if shard.index in wanted]
+        answers = self._run(candidates.wanted, [(at, own, folder) for at, own in _some(members) if at >= first])
+        wanted = {shard for answer in answers.values() for shard in json.loads(answer)}
+        shards = [_restricted(shard, folder) for shard in inputs.compare.shards() if shard.index in wanted]
         task = Task(folder, _BATCH, write=False, store=self._executor.place.store)
-        runner = self._executor.runner(given.step, given.compare.program())
+        runner = self._executor.runner(inputs.step, inputs.compare.program())
         try:
             results = runner.run(shards, lambda _: task)
         finally:
@@ -107,8 +107,8 @@ class CandidateTasks:
         signed: Sequence[Sequence[str]] = keys if index else [()] * self._count
         here = [(at, list(own), list(signed[at]), to[at]) for at, own in enumerate(shingles) if at >= index and own]
         before = [(at, own, list(keys[at]), to[at]) for at, own in _some(members) if at < index]
-        found = self._run(candidates.contents, here) | self._run(candidates.remembered, before)
-        return [to[at] for at in found]
+        counts = self._run(candidates.contents, here) | self._run(candidates.remembered, before)
+        return [to[at] for at in counts]
 
     def _pairs(
         self, number: int, states: Sequence[str], contents: Sequence[str], answers: Sequence[str]
@@ -119,9 +119,9 @@ class CandidateTasks:
             (at, state, list(contents), list(answers), self._parts.bounds, after[at], to[at])
             for at, state in enumerate(states)
         ]
-        found = [json.loads(answer) for answer in self._run(candidates.pairs, calls).values()]
-        return [name for name, parts in zip(after, found, strict=True) if parts], self._exchange.shares(
-            to, found, self._count
+        places = [json.loads(answer) for answer in self._run(candidates.pairs, calls).values()]
+        return [name for name, parts in zip(after, places, strict=True) if parts], self._exchange.shares(
+            to, places, self._count
         )
 
     def _carried(
@@ -130,14 +130,14 @@ class CandidateTasks:
         """Parts of pairs with a column of their samples, by partition of their representatives."""
         to, bounds = self._names(f"carried_{column}_{number}", self._count, "parts"), self._parts.bounds
         calls = [(at, own, files[at], column, bounds, to[at]) for at, own in _some(shares) if files[at]]
-        found = self._run(candidates.carry, calls)
-        places = [json.loads(answer) for answer in found.values()]
-        return self._exchange.shares([to[at] for at in found], places, self._count)
+        answers = self._run(candidates.carry, calls)
+        places = [json.loads(answer) for answer in answers.values()]
+        return self._exchange.shares([to[at] for at in answers], places, self._count)
 
     def _compared(
         self,
         number: int,
-        given: DedupInput,
+        inputs: DedupInput,
         carried: Sequence[Sequence[Share]],
         files: Sequence[list[str]],
         column: str,
@@ -146,9 +146,9 @@ class CandidateTasks:
         """Files with the pairs that are alike; `findings` gets their links."""
         answers = self._names(f"answers_{column}_{number}", self._count)
         to = self._names(f"alike_{column}_{number}", self._count, "parts")
-        known = {f.name: f for f in (*given.operator.functions, *given.compare.program().functions)}
+        known = {f.name: f for f in (*inputs.operator.functions, *inputs.compare.program().functions)}
         functions = to_json([known[candidates.FUNCTIONS[column]]])
-        more = column, functions, float(given.step.params["jaccard_threshold"]), self._parts.bounds
+        more = column, functions, float(inputs.step.params["jaccard_threshold"]), self._parts.bounds
         calls = [(at, own, files[at], *more, answers[at], to[at]) for at, own in _some(carried)]
         found = self._run(candidates.compare, calls)
         findings.names += [to[at] for at in found]

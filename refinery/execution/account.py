@@ -134,7 +134,7 @@ def _described(
 
 def _write_manifest(job: RunJob, db: Database, done: list[StageResult], description: dict[str, Any]) -> None:
     prepared = job.prepared
-    plan = {"stages": manifest.plan(done), "orderings": [found.json() for found in prepared.orderings]}
+    plan = {"stages": manifest.plan(done), "orderings": [ordering.json() for ordering in prepared.orderings]}
     manifest.write(db, job.place.run_dir, description, dump(prepared.recipe), plan)
     resources.fill(db, job.watch.table(), prepared.stages)
 

@@ -92,18 +92,18 @@ def assets_of(
     except RecipeError as error:
         if error.partial is None:
             raise
-        found: Assets = error.partial.assets
-        missing = sum(asset.path is None for asset in found.all)
-        return together(found.all), len(error.problems) - missing - bool(missing)
+        partial_assets: Assets = error.partial.assets
+        missing = sum(asset.path is None for asset in partial_assets.all)
+        return together(partial_assets.all), len(error.problems) - missing - bool(missing)
     return together(loaded.assets_of_steps), 0
 
 
 def together(assets: Iterable[Asset]) -> list[NeededAsset]:
     """Assets of all steps, those that are one and the same once, with the steps that need it."""
-    found: dict[tuple[str, str | None], list[Asset]] = {}
+    by_need: dict[tuple[str, str | None], list[Asset]] = {}
     for asset in assets:
-        found.setdefault((asset.need.name, asset.path), []).append(asset)
-    return [NeededAsset(same[0], tuple(map(_described_step, same))) for same in found.values()]
+        by_need.setdefault((asset.need.name, asset.path), []).append(asset)
+    return [NeededAsset(same[0], tuple(map(_described_step, same))) for same in by_need.values()]
 
 
 def _described_step(asset: Asset) -> str:

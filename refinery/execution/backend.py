@@ -43,8 +43,8 @@ class Backend(Protocol):
     def runner(self, stage: CompiledStage, shards: Sequence[Shard], pool: WorkerThreads) -> Runner:
         """Runner of a stage's shards. pool: threads of this process, which run everything else."""
 
-    def find(self, given: DedupInput, done: StageResult) -> DedupResult:
-        """Find what the deduplicator at the end of a stage removes. given: without its files of match keys."""
+    def find(self, inputs: DedupInput, done: StageResult) -> DedupResult:
+        """Find what the deduplicator at the end of a stage removes. inputs: without its files of match keys."""
 
     def every(self, work: Callable[[str, str], str], shared: dict[str, Any], calls: Sequence[str]) -> list[str]:
         """Call a function of this package with `shared`, as JSON, and each text; answers in order.
@@ -62,5 +62,5 @@ class Backend(Protocol):
 def backend_of(prepared: Plan, store: Store) -> Backend:
     """The backend of a recipe's `executor_type`, from the registry of executors."""
     module, _, name = EXECUTORS[prepared.recipe.executor_type].backend.partition(":")
-    found: Backend = getattr(import_module(module), name)(prepared, store)
-    return found
+    backend: Backend = getattr(import_module(module), name)(prepared, store)
+    return backend

@@ -22,11 +22,11 @@ def capacity_of(recipe: Recipe) -> Iterator[Capacity | None]:
     """
     module, _, name = EXECUTORS[recipe.executor_type].capacity.partition(":")
     with ExitStack() as stack:
-        found: Capacity | None = None
+        capacity: Capacity | None = None
         if module:
             try:
                 asked = getattr(import_module(module), name)(recipe, max(1, min(recipe.np, cores())))
-                found = stack.enter_context(asked)
+                capacity = stack.enter_context(asked)
             except OperatorError:
                 pass
-        yield found
+        yield capacity

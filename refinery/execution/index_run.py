@@ -69,12 +69,12 @@ def notes(index: Index, export: str) -> list[str]:
         return []
     replaced = [item for item in index.own if item.get("inputs") != run.inputs or not run.inputs]
     moved = run.elsewhere(index.listed)
-    found = [f"the samples of run {item['run_id']} are replaced together with its export {export}" for item in replaced]
-    found += [
+    texts = [f"the samples of run {item['run_id']} are replaced together with its export {export}" for item in replaced]
+    texts += [
         f"the export of run {item['run_id']} is not at {export} any more; its samples count as kept elsewhere"
         for item in moved
     ]
-    return [f"index {index.place.name}: {text}" for text in found]
+    return [f"index {index.place.name}: {text}" for text in texts]
 
 
 def export_of(recipe: Recipe) -> str:
@@ -115,8 +115,8 @@ def contents_of(sources: Sequence[Source]) -> str:
     """
     if any(source.table is not None for source in sources):
         return ""
-    found = sorted(json.dumps([source.format, source.size, _content_of(source)]) for source in sources)
-    return hashlib.sha256("\n".join(found).encode()).hexdigest()[:32]
+    contents = sorted(json.dumps([source.format, source.size, _content_of(source)]) for source in sources)
+    return hashlib.sha256("\n".join(contents).encode()).hexdigest()[:32]
 
 
 def _content_of(source: Source) -> Any:

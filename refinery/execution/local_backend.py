@@ -99,13 +99,13 @@ class LocalBackend:
         """Runner in the threads of the pool, or in processes."""
         return self._choice.runner(stage.program, shards, pool, self.workers(stage))
 
-    def find(self, given: DedupInput, done: StageResult) -> DedupResult:
+    def find(self, inputs: DedupInput, done: StageResult) -> DedupResult:
         """Find duplicates by tasks in threads, whose files are on this machine."""
         results = self._store
         store = results if results.on_this_machine else LocalStore(results.scratch() / "tasks")
         executor = ThreadExecutor(store.url, self._prepared.workers, self._prepared.recipe.memory_limit, self.spill)
         barrier = Barrier(executor, store, results, folder_of(done.planned))
-        return barrier.find(replace(given, files=done.files("match_keys")))
+        return barrier.find(replace(inputs, files=done.files("match_keys")))
 
     def every(self, work: Callable[[str, str], str], shared: dict[str, Any], calls: Sequence[str]) -> list[str]:
         """Call a function in threads of this process, as many as workers."""

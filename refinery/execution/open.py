@@ -21,11 +21,11 @@ class _Opener:
     """Makes the library when the operator folders of the recipe are known."""
 
     def __init__(self, folders: Sequence[str | Path]) -> None:
-        self._given = tuple(folders)
+        self._folders = tuple(folders)
         self.library = Library()
 
     def __call__(self, folders: Sequence[str] = ()) -> Library:
-        self.library = Library(tuple(dict.fromkeys((*self._given, *folders))))
+        self.library = Library(tuple(dict.fromkeys((*self._folders, *folders))))
         return self.library
 
 
@@ -82,9 +82,9 @@ def changes_of(options: Sequence[str], sets: Sequence[str], variables: Sequence[
     changes: list[Override] = []
     problems: list[Problem] = []
 
-    def look(read: Callable[[Any], Any], given: Any) -> Any:
+    def look(read: Callable[[Any], Any], argument: Any) -> Any:
         try:
-            return read(given)
+            return read(argument)
         except RecipeError as error:
             problems.extend(error.problems)
             return []

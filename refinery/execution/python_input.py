@@ -57,6 +57,6 @@ def _written(recipe: Recipe, spool: Spool, dataset: Any) -> list[SpooledPart]:
         return spool.write(dataset)
     reader = import_module("refinery.execution.ray.datasets")  # the package alone imports Ray
     if EXECUTORS[recipe.executor_type].cluster:
-        found: list[SpooledPart] = reader.spool_blocks(dataset, spool)
-        return found
+        blocks: list[SpooledPart] = reader.spool_blocks(dataset, spool)
+        return blocks
     return spool.tables(reader.tables_of(dataset))

@@ -103,8 +103,8 @@ class RemovedFiles:
         data, offsets = set_members(column, np.arange(len(table)), (_FIRST,), rest, quote=False)
         return pa.table({LINE: strings(data, offsets, np.ones(len(table), np.bool_))})
 
-    def _count(self, found: dict[str, int]) -> None:
-        for name, count in found.items():
+    def _count(self, counts: dict[str, int]) -> None:
+        for name, count in counts.items():
             self.replaced[name] = self.replaced.get(name, 0) + count
 
     def _values(self, table: pa.Table, reasons: pa.Table) -> list[pa.Array | pa.ChunkedArray]:

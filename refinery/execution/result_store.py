@@ -39,7 +39,7 @@ class ResultStore(Protocol):
     def keyed(self, planned: CompiledStage, task: Tasks, before: Sequence[ShardResult] | None) -> Tasks:
         """The tasks of a stage with their keys. before: results of the previous stage."""
 
-    def found(self, folder: str, shards: Sequence[Shard], task: Tasks) -> dict[int, DoneMark]:
+    def finished(self, folder: str, shards: Sequence[Shard], task: Tasks) -> dict[int, DoneMark]:
         """The valid done marks, by shard number."""
 
     def export(self) -> EarlierExport | None:
@@ -56,7 +56,7 @@ class ResultStore(Protocol):
     def findings(self, folder: str, key: str, where: str) -> DedupResult | None:
         """The stored findings, if they have this key; else None."""
 
-    def keep_findings(self, folder: str, key: str, where: str, found: DedupResult) -> None:
+    def keep_findings(self, folder: str, key: str, where: str, findings: DedupResult) -> None:
         """Store findings."""
 
 
@@ -80,7 +80,7 @@ class NoResultStore:
         """The tasks without keys."""
         return task
 
-    def found(self, folder: str, shards: Sequence[Shard], task: Tasks) -> dict[int, DoneMark]:
+    def finished(self, folder: str, shards: Sequence[Shard], task: Tasks) -> dict[int, DoneMark]:
         """No marks."""
         return {}
 
@@ -101,5 +101,5 @@ class NoResultStore:
         """No findings."""
         return None
 
-    def keep_findings(self, folder: str, key: str, where: str, found: DedupResult) -> None:
+    def keep_findings(self, folder: str, key: str, where: str, findings: DedupResult) -> None:
         """Do nothing."""

@@ -51,13 +51,13 @@ def _counted(count: Callable[[], int], seconds: float | None) -> int:
     """Result of `count`; 0 if it takes longer, or if it fails while there is no time."""
     if seconds is None:
         return count()
-    found = [0]
+    result = [0]
 
     def look() -> None:
         with suppress(Exception):
-            found[0] = count()
+            result[0] = count()
 
     thread = threading.Thread(target=look, daemon=True)
     thread.start()
     thread.join(seconds)
-    return found[0]
+    return result[0]

@@ -306,8 +306,8 @@ def _reached(recipe: Recipe, store: Store) -> list[str | Path]:
 
 def _remembered(done: list[StageResult]) -> list[tuple[index.Index, Path | None]]:
     """The indexes that this run changes, with the files of its samples' marks; None if all of them are removed."""
-    found = [(stage.findings.index, stage.findings.extends) for stage in done if stage.findings is not None]
-    return [(known, added) for known, added in found if known is not None and (added is not None or known.own)]
+    indexes = [(stage.findings.index, stage.findings.extends) for stage in done if stage.findings is not None]
+    return [(known, added) for known, added in indexes if known is not None and (added is not None or known.own)]
 
 
 def _fresh(run_dir: RunDir, belongings: OwnedFiles) -> None:
@@ -326,11 +326,11 @@ def _first_rows(prepared: Plan) -> list[int]:
     """Each shard's first row number, counted beforehand only if a step's SQL names `_row`; else zeros."""
     if not any(planned.program.uses_row for planned in prepared.stages):
         return [0] * len(prepared.shards)
-    first, found = 0, []
+    first, firsts = 0, []
     for shard in prepared.shards:
-        found.append(first)
+        firsts.append(first)
         first += count_rows(shard)
-    return found
+    return firsts
 
 
 def _watched(

@@ -63,13 +63,13 @@ class StageBarrier:
         """Check that the indexes can be used, before anything is processed. Raises RecipeError."""
         seen: dict[str, Any] = {}
         for step in [planned.stage.after for planned in self.prepared.stages if planned.stage.after is not None]:
-            if (found := self._index(step)) is not None:
-                other = seen.setdefault(found.place.key, step)
+            if (used := self._index(step)) is not None:
+                other = seen.setdefault(used.place.key, step)
                 if other is not step:
-                    what = f"{step.name} and {other.name} of step {other.index} have the same index {found.place.name}"
+                    what = f"{step.name} and {other.name} of step {other.index} have the same index {used.place.name}"
                     raise RecipeError([Problem(step.where, what, "Give each a folder of its own.")])
-                require(found, step)
-                self.prepared.notes.extend(index_run.notes(found, self.prepared.recipe.export_path))
+                require(used, step)
+                self.prepared.notes.extend(index_run.notes(used, self.prepared.recipe.export_path))
 
     def findings(self, done: Sequence[StageResult]) -> DedupResult:
         """Findings of the deduplicator at the end of the last stage. Raises OperatorError at a safety limit."""
@@ -82,20 +82,20 @@ class StageBarrier:
         if (known := self.kept.findings(folder, key, step.where)) is not None:
             return replace(known, index=index)
         self._finish()
-        found = self.published(current.planned, self.find(self._given(done, inputs), current))
-        if found.writing is not None:
-            self._unfinished.append(InThread(partial(self._end, folder, key, step.where, found)))
+        findings = self.published(current.planned, self.find(self._inputs_of(done, inputs), current))
+        if findings.writing is not None:
+            self._unfinished.append(InThread(partial(self._end, folder, key, step.where, findings)))
         else:
-            self.kept.keep_findings(folder, key, step.where, found)
-        return found
+            self.kept.keep_findings(folder, key, step.where, findings)
+        return findings
 
-    def _end(self, folder: str, key: str, where: str, found: DedupResult) -> None:
+    def _end(self, folder: str, key: str, where: str, findings: DedupResult) -> None:
         """Store findings whose files are written beside the next stage."""
-        assert found.writing is not None
-        found.seconds += found.writing.result()
-        self.kept.keep_findings(folder, key, where, found)
+        assert findings.writing is not None
+        findings.seconds += findings.writing.result()
+        self.kept.keep_findings(folder, key, where, findings)
 
-    def _given(self, done: Sequence[StageResult], inputs: list[str]) -> DedupInput:
+    def _inputs_of(self, done: Sequence[StageResult], inputs: list[str]) -> DedupInput:
         current = done[-1]
         step = current.planned.stage.after
         assert step is not None

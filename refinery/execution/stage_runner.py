@@ -169,7 +169,7 @@ class StageRunner:
     def _reused(self, planned: CompiledStage, shards: list[Shard], task: Tasks) -> list[ShardResult]:
         """Valid results of an earlier run or attempt; the export is opened with the samples that it already has."""
         folder = folder_of(planned)
-        marks = self.kept.found(folder, shards, task)
+        marks = self.kept.finished(folder, shards, task)
         if planned is self.prepared.stages[-1] and self.sink.output is not None:
             places = {shard: mark.placed for shard, mark in marks.items() if mark.placed is not None}
             on_placed = partial(self.kept.placed, folder, marks)

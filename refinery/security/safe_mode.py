@@ -102,13 +102,13 @@ class SafeRecipe:
             self._refuse(_value_place(executor), what, _CLUSTER)
 
     def _step(self, item: Node, library: Any) -> None:
-        found = operator_of(item)
-        if found is None or found[0] not in library.operators:
+        named = operator_of(item)
+        if named is None or named[0] not in library.operators:
             return
-        name, entry = found
+        name, entry = named
         operator = library.operators[name]
-        given = _inside(entry)
-        for param, value in given.entries.items() if isinstance(given, Mapping) else ():
+        inside = _inside(entry)
+        for param, value in inside.entries.items() if isinstance(inside, Mapping) else ():
             kind = operator.params[param].type if param in operator.params else ""
             if kind == "sql" or (param == "keep" and "first" not in _texts(value)):
                 self._sql(value, f"{name}.{param}")
@@ -174,11 +174,11 @@ def _is_option(entry: Entry | None) -> bool:
 
 def _texts(entry: Entry | None) -> list[str]:
     """The texts that a node holds, at any depth."""
-    found: list[str] = []
+    texts: list[str] = []
 
     def look(value: Any) -> None:
         if isinstance(value, str):
-            found.append(value)
+            texts.append(value)
         elif isinstance(value, dict):
             for item in value.values():
                 look(item)
@@ -188,7 +188,7 @@ def _texts(entry: Entry | None) -> list[str]:
 
     if entry is not None:
         look(entry.node.text if isinstance(entry.node, Scalar) and entry.node.text else plain_value(entry.node))
-    return [text for text in found if text]
+    return [text for text in texts if text]
 
 
 def _named_by(path: str) -> Iterator[str]:
@@ -196,7 +196,7 @@ def _named_by(path: str) -> Iterator[str]:
     if is_url(path) or "\0" in path:
         return
     path = os.path.expanduser(path)
-    for found in [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True)):
-        yield found
-        for folder, folders, files in os.walk(found):
+    for named in [path] if os.path.exists(path) else sorted(glob.glob(path, recursive=True)):
+        yield named
+        for folder, folders, files in os.walk(named):
             yield from (os.path.join(folder, name) for name in (*folders, *files))

@@ -18,10 +18,10 @@ def folders_of(recipe: Any, library: Any) -> tuple[str, ...]:
     """
     if not (recipe.stat_summary.group_by or any(_has_sql(step, library) for step in recipe.steps)):
         return ()
-    found = {RunDir.around(recipe.path)} if recipe.path else set()
-    found |= {folder_of(source.path) for source in recipe.inputs if not is_url(source.path)}
-    found |= {os.path.abspath(os.path.expanduser(folder)) for folder in recipe.operators}
-    return tuple(sorted(found | ({os.getcwd()} - {os.sep})))
+    folders = {RunDir.around(recipe.path)} if recipe.path else set()
+    folders |= {folder_of(source.path) for source in recipe.inputs if not is_url(source.path)}
+    folders |= {os.path.abspath(os.path.expanduser(folder)) for folder in recipe.operators}
+    return tuple(sorted(folders | ({os.getcwd()} - {os.sep})))
 
 
 def folder_of(path: str) -> str:

@@ -99,12 +99,12 @@ def of_input(url: str, error: Exception) -> Exception:
 
 def _cure_of_hub(url: str) -> str:
     """Advice for a dataset of the Hugging Face Hub that cannot be reached."""
-    found = _HUB_DATASET.match(url)
-    if found is None:
+    match = _HUB_DATASET.match(url)
+    if match is None:
         return ""
     return (
-        f". A source {{type: huggingface, path: {found[1]}}} is read without the Hub from a folder of that name, or from the "
-        f"cache of Hugging Face, which `hf download {found[1]} --repo-type dataset` fills where the Hub can be reached"
+        f". A source {{type: huggingface, path: {match[1]}}} is read without the Hub from a folder of that name, or from the "
+        f"cache of Hugging Face, which `hf download {match[1]} --repo-type dataset` fills where the Hub can be reached"
     )
 
 

@@ -53,11 +53,11 @@ def _remembered(path: str, kind: str, compute: Callable[[], str]) -> str:
         if known in _whole:
             return _whole[known]
         kept = _place_of(known) if stat.st_size >= _LARGE else None
-        found = _read(kept) or compute()
+        content_digest = _read(kept) or compute()
         if can_be_trusted(max(stat.st_mtime_ns, stat.st_ctime_ns)):
-            _whole[known] = found
-            _keep(kept, found)
-        return found
+            _whole[known] = content_digest
+            _keep(kept, content_digest)
+        return content_digest
 
 
 def _place_of(known: tuple[str, str]) -> Path:
@@ -68,17 +68,17 @@ def _place_of(known: tuple[str, str]) -> Path:
 def _read(kept: Path | None) -> str:
     """The digest that is kept; empty if there is none."""
     with suppress(OSError, ValueError):
-        found = kept.read_text("ascii") if kept is not None else ""
-        return found if len(found) in (32, 64) else ""
+        content_digest = kept.read_text("ascii") if kept is not None else ""
+        return content_digest if len(content_digest) in (32, 64) else ""
     return ""
 
 
-def _keep(kept: Path | None, found: str) -> None:
+def _keep(kept: Path | None, content_digest: str) -> None:
     """Keep a digest where that is possible; without it, the file is read again."""
     if kept is None or kept.exists():
         return
     with suppress(OSError):
         kept.parent.mkdir(parents=True, exist_ok=True)
         aside = kept.with_name(f"{kept.name}.{os.getpid()}.{threading.get_ident()}")
-        aside.write_text(found, "ascii")
+        aside.write_text(content_digest, "ascii")
         os.replace(aside, kept)

@@ -20,10 +20,10 @@ _NAME, _GROWING = "user.refinery", b'"trace"'
 def state_of(path: str | Path) -> State | None:
     """Size and time of change (ns) of a file; None when it is not there."""
     try:
-        found = os.stat(path)
+        status = os.stat(path)
     except OSError:
         return None
-    return found.st_size, found.st_mtime_ns
+    return status.st_size, status.st_mtime_ns
 
 
 def mark(path: str | Path, state: State) -> None:

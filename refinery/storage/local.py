@@ -79,10 +79,10 @@ class LocalStore(Store):
     def version(self, name: str) -> str:
         """Size and time of change (ns)."""
         try:
-            found = os.stat(self.root / name)
+            status = os.stat(self.root / name)
         except (FileNotFoundError, NotADirectoryError):
             return ""
-        return f"{found.st_size} {found.st_mtime_ns}"
+        return f"{status.st_size} {status.st_mtime_ns}"
 
     def names(self, prefix: str = "") -> list[str]:
         """Names of the files below the folder that begin with `prefix`."""
@@ -150,7 +150,7 @@ class LocalStore(Store):
 
 def _read(file: int, start: int, size: int) -> bytes:
     """Bytes of an open file; a call of the system gives at most 2 GB."""
-    found = [os.pread(file, size, start)]
-    while (got := sum(map(len, found))) < size and found[-1]:
-        found.append(os.pread(file, size - got, start + got))
-    return found[0] if len(found) == 1 else b"".join(found)
+    pieces = [os.pread(file, size, start)]
+    while (got := sum(map(len, pieces))) < size and pieces[-1]:
+        pieces.append(os.pread(file, size - got, start + got))
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)

@@ -34,10 +34,10 @@ def found_at(url: str) -> tuple[dict[str, FoundObject], bool | None]:
         plain = url.rstrip("/")
         prefix = plain[: len(plain) - len(root)] if plain.endswith(root) else f"{url.partition('://')[0]}://"
         if glob.has_magic(root.replace("?", "") if root.startswith("http") else root):
-            found = _matching(fs, root)
-            if not found:
+            matches = _matching(fs, root)
+            if not matches:
                 raise DataError(f"{url}: no object matches the pattern")
-            return _named(found, prefix), False
+            return _named(matches, prefix), False
         info = None if url.endswith("/") else _info(fs, root)
         if info is not None and info.get("type") != "directory":
             return _named([(root, info)], prefix), None
@@ -56,19 +56,19 @@ def _info(fs: Any, path: str) -> dict[str, Any] | None:
 
 def _matching(fs: Any, pattern: str) -> list[tuple[str, Any]]:
     """The objects that match, and those below matching folders, as for files of this machine."""
-    found: dict[str, Any] = {}
+    infos: dict[str, Any] = {}
     for path, info in repeated(fs, lambda: fs.glob(pattern, detail=True)).items():
         if info.get("type") != "directory":
-            found[path] = info
+            infos[path] = info
         elif "**" not in pattern:
-            found |= objects_below(fs, path)
-    return list(found.items())
+            infos |= objects_below(fs, path)
+    return list(infos.items())
 
 
-def _named(found: Sequence[tuple[str, Any]], prefix: str) -> dict[str, FoundObject]:
+def _named(infos: Sequence[tuple[str, Any]], prefix: str) -> dict[str, FoundObject]:
     """Objects by their URLs, without folders that are empty objects with a name that ends in `/`."""
     listed = {}
-    for path, info in sorted(found, key=_path):
+    for path, info in sorted(infos, key=_path):
         url = f"{prefix}{path}"
         info = info if info.get("size") is not None else info_of(url)  # pages of a web server list only names
         size = info.get("size")
@@ -104,5 +104,5 @@ def _missing(fs: Any, url: str, root: str) -> str:
 
 def names_in(fs: Any, folder: str) -> list[str] | None:
     """The names in a folder; None without the folder."""
-    found = children_of(fs, folder)
-    return None if found is None else [str(info["name"]).rstrip("/").rpartition("/")[2] for info in found]
+    children = children_of(fs, folder)
+    return None if children is None else [str(info["name"]).rstrip("/").rpartition("/")[2] for info in children]

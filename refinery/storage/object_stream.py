@@ -125,10 +125,10 @@ class Stream(io.RawIOBase):
 
     def _fetch(self, start: int, end: int) -> bytes:
         with driver_errors(self._url, of_input):
-            found = _read(self._file, start, end - start)
-            if len(found) != end - start:
-                raise DataError(f"{self._url}: ends after {start + len(found)} bytes, and should have {self._size}")
-            return found
+            data = _read(self._file, start, end - start)
+            if len(data) != end - start:
+                raise DataError(f"{self._url}: ends after {start + len(data)} bytes, and should have {self._size}")
+            return data
 
     def close(self) -> None:
         """Close the file."""

@@ -93,8 +93,8 @@ class RemoteStore(Store):
     def bytes_at(self, name: str, start: int, size: int = -1) -> bytes:
         """Bytes of the object, by one request."""
         with self._errors_of(name):
-            found: bytes = self._fs.cat_file(self._at(name), start=start, end=start + size if size >= 0 else None)
-            return found
+            data: bytes = self._fs.cat_file(self._at(name), start=start, end=start + size if size >= 0 else None)
+            return data
 
     def exists(self, name: str) -> bool:
         """Check whether the object exists."""
@@ -118,16 +118,16 @@ class RemoteStore(Store):
         """One listing, whatever else the bucket holds."""
         with self._errors_of(""):
             self._fs.invalidate_cache()
-            found = children_of(self._fs, self._root) or []
-        return sorted(info["name"].rpartition("/")[2] for info in found if info.get("type") != "directory")
+            children = children_of(self._fs, self._root) or []
+        return sorted(info["name"].rpartition("/")[2] for info in children if info.get("type") != "directory")
 
     def names(self, prefix: str = "") -> list[str]:
         """The objects whose names begin with `prefix`."""
-        return sorted(self._found(prefix))
+        return sorted(self._infos(prefix))
 
     def size(self, prefix: str = "") -> int:
         """Bytes of these objects."""
-        return sum(int(info.get("size") or 0) for info in self._found(prefix).values())
+        return sum(int(info.get("size") or 0) for info in self._infos(prefix).values())
 
     def sound(self, name: str, size: int, digest: str) -> bool:
         """Check whether the object is there with that size; object storage guards the bytes itself."""
@@ -176,12 +176,12 @@ class RemoteStore(Store):
             self._fs.pipe_file(path, content, mode="create")
         except Exception:
             try:
-                found = self._fs.cat_file(path)
+                stored = self._fs.cat_file(path)
             except FileNotFoundError:
-                found = None
-            if found is None:
+                stored = None
+            if stored is None:
                 raise
-            return bool(found == content)
+            return bool(stored == content)
         return True
 
     def remove(self, prefix: str = "") -> None:
@@ -192,8 +192,8 @@ class RemoteStore(Store):
             self._drop(name)
 
     def _remove(self, prefix: str) -> None:
-        if found := [self._at(name) for name in self.names(prefix)]:
-            self._fs.rm(found)
+        if paths := [self._at(name) for name in self.names(prefix)]:
+            self._fs.rm(paths)
 
     def discard(self, name: str) -> None:
         """Remove the object without listing others."""
@@ -221,15 +221,15 @@ class RemoteStore(Store):
     def _at(self, name: str) -> str:
         return f"{self._root}/{name}"
 
-    def _found(self, prefix: str) -> dict[str, dict[str, Any]]:
+    def _infos(self, prefix: str) -> dict[str, dict[str, Any]]:
         """Facts of the objects whose names begin with `prefix`, by name."""
         folder = prefix.rpartition("/")[0]
         root = self._at(folder) if folder else self._root
         with self._errors_of(prefix):
             self._fs.invalidate_cache()
             listed = objects_below(self._fs, root)
-        found = {path[len(self._root) :].lstrip("/"): info for path, info in listed.items()}
-        return {name: info for name, info in found.items() if name.startswith(prefix) and name}
+        infos = {path[len(self._root) :].lstrip("/"): info for path, info in listed.items()}
+        return {name: info for name, info in infos.items() if name.startswith(prefix) and name}
 
     def _version(self, info: dict[str, Any]) -> str:
         return " ".join([str(info.get("size")), *version_fields(info)])

@@ -34,9 +34,9 @@ class RunDir:
     @staticmethod
     def of_finished(root: Path) -> RunDir:
         """The folder of a finished run, to be read only; also one that refinery 0.1.0 has made."""
-        found = RunDir(root)
+        new = RunDir(root)
         old = RunDir(root, flat=True)
-        return old if not found.own.is_dir() and old.database.is_file() and old.manifest.is_file() else found
+        return old if not new.own.is_dir() and old.database.is_file() and old.manifest.is_file() else new
 
     @staticmethod
     def around(recipe: str) -> str:

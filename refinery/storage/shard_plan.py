@@ -26,10 +26,10 @@ def remembered(store: Store, asked: int, wanted: int) -> int:
 
     asked: the recipe's shard size.
     """
-    found = noted(store)
-    if not found or found["asked"] != asked:
+    note = noted(store)
+    if not note or note["asked"] != asked:
         return wanted
-    size: int = found["size"]
+    size: int = note["size"]
     return size if wanted <= size * _AS_GOOD and size <= wanted * _AS_GOOD else wanted
 
 

@@ -75,10 +75,10 @@ class Store(ABC):
     def sound(self, name: str, size: int, digest: str) -> bool:
         """Check the contents against the size and digest that were noted at publishing."""
         try:
-            found = digest_of_file(self.fetch(name))
+            content = digest_of_file(self.fetch(name))
         except OSError:
             return False
-        return found.size == size and found.hexdigest() == digest
+        return content.size == size and content.hexdigest() == digest
 
     @abstractmethod
     def read_text(self, name: str) -> str:

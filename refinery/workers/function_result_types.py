@@ -66,8 +66,8 @@ _STRUCT = re.compile(r"STRUCT\((\w+ \w+(?:\[\])?(?:, \w+ \w+(?:\[\])?)*)\)")
 
 def _plain_type(declared: str) -> pa.DataType | None:
     """Arrow type of a frequent declaration: a plain type, a list of it, a structure of these; None for any other."""
-    if (found := _STRUCT.fullmatch(declared)) is not None:
-        members = [member.split(" ") for member in found[1].split(", ")]
+    if (match := _STRUCT.fullmatch(declared)) is not None:
+        members = [member.split(" ") for member in match[1].split(", ")]
         kinds = [_plain_type(kind) for _, kind in members]
         named = {name for name, _ in members if ident(name) == name}  # neither keywords nor upper case
         whole = len(named) == len(members) and None not in kinds
@@ -95,44 +95,44 @@ def any_of(tests: tuple[Test, ...], kind: pa.DataType) -> bool:
     return any(test(kind) for test in tests)
 
 
-def same(found: pa.DataType, wanted: pa.DataType) -> bool:
+def same(actual: pa.DataType, wanted: pa.DataType) -> bool:
     """Return whether DuckDB reads the type without a cast: names of list items and widths of offsets do not count."""
-    if found == wanted or types.is_null(found):
+    if actual == wanted or types.is_null(actual):
         return True
     if types.is_string(wanted):
-        return any_of(_TEXTS, found)
+        return any_of(_TEXTS, actual)
     if types.is_binary(wanted):
-        return types.is_large_binary(found)
+        return types.is_large_binary(actual)
     if types.is_list(wanted):
-        plain = types.is_list(found) or types.is_large_list(found)
-        return plain and same(found.value_type, wanted.value_type)
-    if types.is_struct(wanted) and types.is_struct(found):
-        return _names(found) == _names(wanted) and all(
-            same(found.field(number).type, wanted.field(number).type) for number in range(wanted.num_fields)
+        plain = types.is_list(actual) or types.is_large_list(actual)
+        return plain and same(actual.value_type, wanted.value_type)
+    if types.is_struct(wanted) and types.is_struct(actual):
+        return _names(actual) == _names(wanted) and all(
+            same(actual.field(number).type, wanted.field(number).type) for number in range(wanted.num_fields)
         )
     return False
 
 
 @lru_cache(maxsize=256)
-def acceptable(found: pa.DataType, wanted: pa.DataType) -> bool:
+def acceptable(actual: pa.DataType, wanted: pa.DataType) -> bool:
     """Return whether values of a type may stand for the declared type; each value must still fit."""
-    if found == wanted or types.is_null(found):
+    if actual == wanted or types.is_null(actual):
         return True
     if types.is_struct(wanted):
         return (
-            types.is_struct(found)
-            and sorted(_names(found)) == sorted(_names(wanted))
-            and all(acceptable(found.field(name).type, wanted.field(name).type) for name in _names(wanted))
+            types.is_struct(actual)
+            and sorted(_names(actual)) == sorted(_names(wanted))
+            and all(acceptable(actual.field(name).type, wanted.field(name).type) for name in _names(wanted))
         )
-    if types.is_map(wanted) or types.is_map(found):
-        maps = types.is_map(wanted) and types.is_map(found)
-        return maps and acceptable(found.key_type, wanted.key_type) and acceptable(found.item_type, wanted.item_type)
+    if types.is_map(wanted) or types.is_map(actual):
+        maps = types.is_map(wanted) and types.is_map(actual)
+        return maps and acceptable(actual.key_type, wanted.key_type) and acceptable(actual.item_type, wanted.item_type)
     if types.is_list(wanted) or types.is_fixed_size_list(wanted):
-        lists = any_of((*_LISTS, types.is_fixed_size_list), found)
-        return lists and acceptable(found.value_type, wanted.value_type)
+        lists = any_of((*_LISTS, types.is_fixed_size_list), actual)
+        return lists and acceptable(actual.value_type, wanted.value_type)
     if types.is_timestamp(wanted):
-        return types.is_timestamp(found) and (found.tz is None) == (wanted.tz is None)
-    return any(test(wanted) and any_of(tests, found) for test, tests in _FAMILIES)
+        return types.is_timestamp(actual) and (actual.tz is None) == (wanted.tz is None)
+    return any(test(wanted) and any_of(tests, actual) for test, tests in _FAMILIES)
 
 
 def _names(kind: pa.DataType) -> list[str]:

@@ -56,8 +56,8 @@ def _as_rows(table: pa.Table, column: MatchColumn) -> pa.Table:
     first = np.repeat(np.cumsum(lengths) - lengths, lengths)
     unit = np.arange(len(keys)) - first
     takes_part = keys != 0
-    found = {"_row": rows, "unit": unit, column.each: keys}
-    return pa.table({name: ints(values[takes_part]) for name, values in found.items()})
+    columns = {"_row": rows, "unit": unit, column.each: keys}
+    return pa.table({name: ints(values[takes_part]) for name, values in columns.items()})
 
 
 _FORMS: dict[str, Callable[[pa.Table, MatchColumn], pa.Table]] = {
@@ -89,8 +89,8 @@ def write_removed(path: Path, rows: np.ndarray) -> Iterator[tuple[int, int, int,
 
 def removed_from(store: Store, where: RemovedIn) -> np.ndarray:
     """Numbers in their shard of removed samples, of a file of `write_removed`."""
-    found = store.bytes_at(where.name, where.first * 8, (where.end - where.first) * 8)
-    return np.frombuffer(found, np.int64) & _IN_SHARD
+    data = store.bytes_at(where.name, where.first * 8, (where.end - where.first) * 8)
+    return np.frombuffer(data, np.int64) & _IN_SHARD
 
 
 def digest_of_numbers(numbers: np.ndarray) -> str:
@@ -102,6 +102,6 @@ def digest_of_numbers(numbers: np.ndarray) -> str:
 
 def write_keys(path: Path, tables: Sequence[pa.Table]) -> Path:
     """Write a shard's match keys; keys are as good as random, so they are not compressed."""
-    found = [table for table in tables if table.num_rows] or list(tables[:1])
-    pq.write_table(pa.concat_tables(found), path, compression="none", use_dictionary=False, write_statistics=False)
+    filled = [table for table in tables if table.num_rows] or list(tables[:1])
+    pq.write_table(pa.concat_tables(filled), path, compression="none", use_dictionary=False, write_statistics=False)
     return path

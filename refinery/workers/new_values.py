@@ -21,8 +21,8 @@ def new_values(program: Program, done: pa.Table) -> tuple[dict[Any, pa.Array], d
     if program.lines:
         return texts, {name: values for name, (values, _) in written.items()}
     values = {name: _plain(json_texts, _TYPES[kind]) for name, (json_texts, kind) in written.items()}
-    texts |= {(name,): found for name, found in values.items() if pa.types.is_string(found.type)}
-    return texts, {name: found for name, found in values.items() if (name,) not in texts}
+    texts |= {(name,): array for name, array in values.items() if pa.types.is_string(array.type)}
+    return texts, {name: array for name, array in values.items() if (name,) not in texts}
 
 
 def _plain(values: pa.Array, kind: pa.DataType) -> pa.Array:

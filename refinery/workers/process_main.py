@@ -99,18 +99,18 @@ class WorkerProcess:
 def error_fields(error: BaseException) -> dict[str, Any]:
     """An error as plain data; `operators.processes.raised` makes it one again."""
     text = str(error)
-    found: dict[str, Any] = {"class": type(error).__name__, "message": text}
+    fields: dict[str, Any] = {"class": type(error).__name__, "message": text}
     if isinstance(error, (MemoryError, duckdb.OutOfMemoryException)):
-        found["kind"] = "memory"
+        fields["kind"] = "memory"
     elif isinstance(error, RefineryError):
-        found["kind"] = "refinery"
+        fields["kind"] = "refinery"
     elif isinstance(error, duckdb.Error):
-        found["kind"] = "duckdb"
+        fields["kind"] = "duckdb"
     elif isinstance(error, OSError):
-        found |= {"kind": "os", "errno": error.errno, "strerror": error.strerror, "filename": error.filename}
+        fields |= {"kind": "os", "errno": error.errno, "strerror": error.strerror, "filename": error.filename}
     else:
-        found |= {"kind": "other", "traceback": "".join(traceback.format_exception(error))}
-    return found
+        fields |= {"kind": "other", "traceback": "".join(traceback.format_exception(error))}
+    return fields
 
 
 def main() -> None:
@@ -170,8 +170,8 @@ def _serve(channel: socket.socket, parent: int) -> NoReturn:
 def _status(pid: int) -> int:
     """Exit status of a worker process that has closed its socket; kills a process that still runs after a second."""
     for _ in range(100):
-        found, status = os.waitpid(pid, os.WNOHANG)
-        if found:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
             return os.waitstatus_to_exitcode(status)
         time.sleep(0.01)
     os.kill(pid, signal.SIGKILL)
@@ -181,8 +181,8 @@ def _status(pid: int) -> int:
 def _go_on(*_: Any) -> None:
     """Continue worker processes that an operator or a user has stopped: the run would wait for them for ever."""
     with suppress(ChildProcessError, AttributeError):  # not every system has waitid
-        while (found := os.waitid(os.P_ALL, 0, os.WSTOPPED | os.WNOHANG)) is not None:
-            os.kill(found.si_pid, signal.SIGCONT)
+        while (stopped := os.waitid(os.P_ALL, 0, os.WSTOPPED | os.WNOHANG)) is not None:
+            os.kill(stopped.si_pid, signal.SIGCONT)
 
 
 def _wait_for_all() -> None:

@@ -85,9 +85,9 @@ class ProcessWorker:
                     continue
                 task = self._smaller(task, death)
                 again = fruitless or task.blamed or self._late(death) or death.status != -signal.SIGKILL
-                found = self._search(shard, task, death) if again else []
-                task = replace(task, blamed=(*task.blamed, *found))
-                fruitless += not found
+                newly_blamed = self._search(shard, task, death) if again else []
+                task = replace(task, blamed=(*task.blamed, *newly_blamed))
+                fruitless += not newly_blamed
                 if fruitless > _PATIENCE:
                     raise OperatorError(_hopeless(shard, death)) from death
 
@@ -112,7 +112,7 @@ class ProcessWorker:
         """Find the rows that end the process, among those that it was running."""
         if death.at is None:
             return []
-        found: list[Blamed] = []
+        blamed: list[Blamed] = []
         pieces = _pieces(*death.at)
         while pieces:
             try:
@@ -125,9 +125,9 @@ class ProcessWorker:
                 if first < last:
                     pieces = [(row, row) for row in range(first, last + 1)] + rest
                 else:
-                    found.append(self._blame(shard, task, first, again))
+                    blamed.append(self._blame(shard, task, first, again))
                     pieces = rest
-        return found
+        return blamed
 
     def _blame(self, shard: Shard, task: Task, row: int, death: WorkerDied) -> Blamed:
         """Find the first step that ends the process on a row; step 0 where none does by itself."""

@@ -95,26 +95,28 @@ class ProgramConnection:
             columns["_line"] = batch.table["_line"]
             if len(self.program.text_key) == 1:
                 columns["_text"] = batch.member(self.program.text_key[0]).texts
-        columns |= {given.column: self._given(given, batch, first_row) for given in self.program.given}
+        columns |= {column.column: self._values(column, batch, first_row) for column in self.program.batch_columns}
         return from_zero(pa.table(columns))
 
-    def _given(self, given: BatchColumn, batch: Batch, first_row: int) -> Any:
+    def _values(self, column: BatchColumn, batch: Batch, first_row: int) -> Any:
         """The batch's values for a column of the relation."""
-        if given.kind == "row":
+        if column.kind == "row":
             return ints(batch.rows + first_row)
-        if given.kind == "suffix":
+        if column.kind == "suffix":
             return of_texts(batch.suffixes())
-        if given.kind == "rest":
+        if column.kind == "rest":
             return batch.rest(self.program.text_key[0])
-        if given.kind in ("carried", "removed"):
-            return batch.carried[given.name] if batch.carried is not None else pa.nulls(len(batch.rows))
-        if len(batch.rows) or given.name in batch.table.column_names:
-            return batch.table[given.name]
+        if column.kind in ("carried", "removed"):
+            return batch.carried[column.name] if batch.carried is not None else pa.nulls(len(batch.rows))
+        if len(batch.rows) or column.name in batch.table.column_names:
+            return batch.table[column.name]
         return pa.nulls(0, pa.string())  # an empty file has no columns
 
     def no_samples(self) -> Batch:
         """A batch without rows."""
-        return Batch.empty(self.program.lines, [given.name for given in self.program.given if given.kind == "input"])
+        return Batch.empty(
+            self.program.lines, [column.name for column in self.program.batch_columns if column.kind == "input"]
+        )
 
     def explain(self, batch: Batch) -> str:
         """DuckDB's plan of the program's statement. batch: without rows."""

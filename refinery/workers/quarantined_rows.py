@@ -54,8 +54,8 @@ def no_samples(program: Program, shard: Shard, batch: Batch, done: pa.Table) -> 
     for at in pc.indices_nonzero(reasons.is_valid()).to_pylist():  # numpy would import pandas
         i, reason = int(done["_i"][int(at)].as_py()), reasons[int(at)].as_py()
         raw, step = batch.raw(i), int(steps[int(at)].as_py()) if steps is not None else 0
-        told = hide(reason) if step else _reason(program, reason, raw)
-        yield _record(_place(shard, batch, i), step, program.names.get(step, ""), told, raw)
+        shown = hide(reason) if step else _reason(program, reason, raw)
+        yield _record(_place(shard, batch, i), step, program.names.get(step, ""), shown, raw)
 
 
 def _reason(program: Program, reason: str, raw: bytes) -> str:

@@ -63,11 +63,11 @@ def sample_at(program: Program, row: ReplayedRow, step: int) -> dict[str, Any]:
 
 def versions_before(program: Program, step: int) -> dict[tuple[str, ...], str]:
     """Column with the version of each text field before step `step`."""
-    found = dict(program.read)
+    versions = dict(program.read)
     for change in program.changes:
         if change.step < step:
-            found[change.field] = change.after
-    return found
+            versions[change.field] = change.after
+    return versions
 
 
 def _put(sample: dict[str, Any], keys: tuple[str, ...], value: Any) -> None:

@@ -69,17 +69,17 @@ class RowIsolation:
             except duckdb.OutOfMemoryException:
                 if len(left) < 2:
                     raise
-                found = []
+                new = []
             except _no_rows_fault():
                 raise
             except StatementTimeout:
-                found = self._too_slow(batch, left, first_row)
+                new = self._too_slow(batch, left, first_row)
             except duckdb.Error:
-                found = self._failing(batch, left, first_row)
-            if not found:  # the rows fail together, none fails alone
+                new = self._failing(batch, left, first_row)
+            if not new:  # the rows fail together, none fails alone
                 return self._in_halves(batch, first_row, left, failures)
-            failures += found
-            left = np.setdiff1d(left, [failure.at for failure in found])
+            failures += new
+            left = np.setdiff1d(left, [failure.at for failure in new])
 
     def _too_slow(self, batch: Batch, left: np.ndarray, first_row: int) -> list[Failure]:
         """The first row of a slow batch, if it is too slow by itself.
@@ -138,18 +138,18 @@ class RowIsolation:
         Expressions that have failed before are tried first, so that many rows with the same failure cost little.
         """
         for suspect in sorted(self._suspects):
-            if found := self._tried(suspect, batch, left, first_row):
-                return found
+            if failures := self._tried(suspect, batch, left, first_row):
+                return failures
         at = self._raising(batch, left, first_row)
         failure, number = self._blamed(batch, at, first_row)
         if failure is None or number is None:
             return []
         try:
-            found = self._tried(number, batch, left, first_row)
+            failures = self._tried(number, batch, left, first_row)
         except duckdb.BinderException:  # a function that TRY does not support, such as error()
             return self._one_by_one(batch, left, first_row)
         self._suspects.add(number)
-        return found or [failure]
+        return failures or [failure]
 
     def _one_by_one(self, batch: Batch, left: np.ndarray, first_row: int) -> list[Failure]:
         """All rows that raise, found by halving."""
@@ -178,12 +178,14 @@ class RowIsolation:
         except (duckdb.Error, StatementTimeout):
             return []
         _, step = self._program.probes[number]
-        found: list[Failure] = []
+        failures: list[Failure] = []
         for at in left[numbers(places)].tolist():
-            if len(found) < _MESSAGES:
+            if len(failures) < _MESSAGES:
                 message = self.error_of(number, batch.take(np.array([at])), first_row) or ""
-            found.append(Failure(at, step, message if len(found) < _MESSAGES else f"{message} (so did an earlier row)"))
-        return found
+            failures.append(
+                Failure(at, step, message if len(failures) < _MESSAGES else f"{message} (so did an earlier row)")
+            )
+        return failures
 
     def _raising(self, batch: Batch, left: np.ndarray, first_row: int) -> int:
         """A row that raises, found by halving."""

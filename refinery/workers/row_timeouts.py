@@ -58,25 +58,25 @@ class TimedFunction:
 
     def _few(self, columns: Sequence[pa.Array], constants: Sequence[Any]) -> list[Any]:
         rows = len(columns[0])
-        found = self._in_time(columns, constants) if rows > 1 else None
-        if found is not None:
-            return [found]
+        result = self._in_time(columns, constants) if rows > 1 else None
+        if result is not None:
+            return [result]
         return [self._one([column.slice(at, 1) for column in columns], constants) for at in range(rows)]
 
     def _one(self, columns: Sequence[pa.Array], constants: Sequence[Any]) -> Any:
         if not self._known or _key(columns, constants) not in self._known:
-            found = self._in_time(columns, constants)
-            if found is not None:
-                return found
+            result = self._in_time(columns, constants)
+            if result is not None:
+                return result
             self._known.add(_key(columns, constants))
         raise RowTimeout(too_long(self._seconds))
 
     def _in_time(self, columns: Sequence[pa.Array], constants: Sequence[Any]) -> Any:
         """Result of the function; None when it takes too long."""
-        found = None
+        result = None
         with timer(self._seconds) as late:
-            found = self._run(*columns, *constants)
-        return None if late else found
+            result = self._run(*columns, *constants)
+        return None if late else result
 
 
 def _key(columns: Sequence[pa.Array], constants: Sequence[Any]) -> str:

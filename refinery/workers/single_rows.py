@@ -100,16 +100,16 @@ class SingleRows:
         return self._in_time(values, seconds, constants) if reason is None else {"fault": reason}
 
     def _in_time(self, values: Sequence[pa.Scalar], seconds: float | None, constants: Sequence[Any]) -> dict[str, Any]:
-        given = [*(value.as_py() for value in values), *constants]
+        arguments = [*(value.as_py() for value in values), *constants]
         if seconds is None:
-            return self._result(given)
+            return self._result(arguments)
         with timer(seconds, self._dog) as late:
-            found = self._result(given)
-        return {"fault": too_slow(seconds)} if late else found
+            result = self._result(arguments)
+        return {"fault": too_slow(seconds)} if late else result
 
-    def _result(self, given: Sequence[Any]) -> dict[str, Any]:
+    def _result(self, arguments: Sequence[Any]) -> dict[str, Any]:
         try:
-            return self._run(*given)
+            return self._run(*arguments)
         except (MemoryError, ImportError):
             raise  # no fault of the row: memory may suffice for a smaller batch
         except (Exception, SystemExit) as error:

@@ -29,7 +29,7 @@ def _largest(shard: Shard, row: int) -> tuple[int, int]:
         if start < shard.start or blank:
             continue
         if rows >= row:
-            best = max(best, (number, size), key=lambda found: found[1])
+            best = max(best, (number, size), key=lambda pair: pair[1])
             total += size
             if total >= _TOGETHER:
                 break

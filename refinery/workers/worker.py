@@ -176,12 +176,12 @@ class Worker:
         """Take the facts of a batch, and write the samples that stay."""
         started, done = time.perf_counter(), None
         if not self.program.copies:
-            found = self._facts.of(output.shard, batch, output.task.first_row)
+            facts = self._facts.of(output.shard, batch, output.task.first_row)
             elapsed = time.perf_counter() - started
-            for step, spent in seconds_by_step(found.profile, self.program, elapsed).items():
+            for step, spent in seconds_by_step(facts.profile, self.program, elapsed).items():
                 output.seconds[step] += spent
-            output.bad += found.bad
-            done = found.rows
+            output.bad += facts.bad
+            done = facts.rows
             removed.add(batch, done)
         keep, alive = output.add(batch, done)
         self._observer.passed(len(batch), batch.table.nbytes)
@@ -236,12 +236,12 @@ class Worker:
 
     def matching(self, shard: Shard, task: Task) -> list[int]:
         """Numbers, within the shard, of the rows that every step keeps."""
-        found: list[int] = []
+        places: list[int] = []
         for batch in self.batches(shard, task):
             done, _ = self.attempt(batch, task.first_row)
             kept = done.filter(pc.and_(pc.is_null(done["_dropped"]), pc.is_null(done["_bad"])))
-            found += batch.rows[numbers(kept["_i"])].tolist()
-        return found
+            places += batch.rows[numbers(kept["_i"])].tolist()
+        return places
 
     def replay(self, shard: Shard, rows: Sequence[int], task: Task) -> Iterator[tuple[Batch, pa.Table]]:
         """Recompute chosen rows (numbers within the shard): samples as read, with every version of their texts."""
@@ -257,14 +257,14 @@ class Worker:
                 yield part.of, part.batch, own
 
     def _chosen(self, at: int, shard: Shard, rows: Sequence[int], task: Task) -> Iterator[joined_shards.ChosenRows]:
-        wanted, found = np.array(sorted(set(rows)), np.int64), 0
+        wanted, count = np.array(sorted(set(rows)), np.int64), 0
         for batch in self.batches(shard, task):
             index = np.flatnonzero(np.isin(batch.rows, wanted))
             if len(index):
                 part = batch.take(index)
                 yield joined_shards.ChosenRows(at, part, self.connection.relation(part, task.first_row))
-                found += len(index)
-            if found == len(wanted):
+                count += len(index)
+            if count == len(wanted):
                 break
 
 
@@ -279,7 +279,7 @@ def fetched(shard: Shard, url: str) -> Shard:
     if part is None or not url:
         return shard
     store = open_store(url)
-    part = _found(part, store)
+    part = _with_picked(part, store)
     source = part.source and replace(part.source, path=str(store.fetch(part.source.path)))
     return replace(
         shard, part=replace(part, source=source, tables=tuple(str(store.fetch(name)) for name in part.tables))
@@ -294,7 +294,7 @@ def _removed(part: Part, store: Store) -> np.ndarray:
     return removed_from(store, part.removed_in)
 
 
-def _found(part: Part, store: Store) -> Part:
+def _with_picked(part: Part, store: Store) -> Part:
     """The part with the samples that stages have left; see Part."""
     if part.picked is not None:
         return part

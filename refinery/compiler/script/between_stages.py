@@ -125,12 +125,12 @@ def member_set(line: str, keys: Keys, value: str, spliced: bool, quote: bool = F
 
 def changed_lines(program: Program, line: str, spliced: bool) -> tuple[list[str], str]:
     """SQL for JSON lines with new values: columns `line_0`, `line_1`, ..., each over the one before; the last's name."""
-    found = [f"{line} AS line_0"]
+    columns = [f"{line} AS line_0"]
     for number, (keys, out) in enumerate(program.outs.items()):
         old, new = f"line_{number}", f"facts.{ident(out)}"
         set_text = member_set(old, keys, new, spliced, quote=keys not in program.written)
-        found.append(f"CASE WHEN {new} IS NULL THEN {old} ELSE {set_text} END AS line_{number + 1}")
-    return found, f"line_{len(found) - 1}"
+        columns.append(f"CASE WHEN {new} IS NULL THEN {old} ELSE {set_text} END AS line_{number + 1}")
+    return columns, f"line_{len(columns) - 1}"
 
 
 def changed_columns(outs: Mapping[Keys, str]) -> str:
@@ -159,15 +159,15 @@ def _match_keys(part: ScriptPass, step: Any, operator: Operator) -> str:
 
 def _pairs(part: ScriptPass, script: MatchScript) -> Iterator[str]:
     for query in script.before:
-        yield _found(query)
+        yield _query_text(query)
     if part.comparison is not None and script.verified is not None:
         yield _shingles(part.comparison)
-        yield _found(script.verified)
+        yield _query_text(script.verified)
     else:
-        yield _found(script.pairs)
+        yield _query_text(script.pairs)
 
 
-def _found(query: SetQuery) -> str:
+def _query_text(query: SetQuery) -> str:
     return with_comment(query.text) if query.text else _statement(query.name, **values_of(query))
 
 
@@ -194,9 +194,9 @@ def pass_over(part: ScriptPass, columns: Sequence[str], parts: Sequence[ScriptPa
         return pretty(select)
     stages = {stat.column: earlier.number for earlier in parts for stat in earlier.program.stats}
     carried = [
-        {"stage": stages[given.name], "statistic": ident(given.name), "column": ident(given.column)}
-        for given in program.given
-        if given.kind == "carried"
+        {"stage": stages[column.name], "statistic": ident(column.name), "column": ident(column.column)}
+        for column in program.batch_columns
+        if column.kind == "carried"
     ]
     source = render("deduplicators/_script_batch.sql", carried=carried, removed=program.removed)
     return pretty(with_batch(select, source))

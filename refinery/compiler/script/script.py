@@ -115,10 +115,10 @@ def script(
 
 def _settings(parts: Sequence[ScriptPass]) -> list[str]:
     """DuckDB settings of a run that results could depend on."""
-    found = ["SET TimeZone = 'UTC'"]
+    settings = ["SET TimeZone = 'UTC'"]
     if any(part.chain.files for part in parts):
-        found.append("-- SQL of the recipe reads files, whose order one thread keeps.\nSET threads = 1")
-    return found
+        settings.append("-- SQL of the recipe reads files, whose order one thread keeps.\nSET threads = 1")
+    return settings
 
 
 def _stages(parts: Sequence[ScriptPass]) -> Iterator[str]:
@@ -152,8 +152,8 @@ def _facts(parts: Sequence[ScriptPass]) -> str:
 
 
 def _ledger(parts: Sequence[ScriptPass]) -> dict[str, str]:
-    found = [ledger_columns(part.chain, part.steps) for part in parts]
-    cases = {name: {step: sql for one in found for step, sql in one[name].items()} for name in LEDGER_COLUMNS}
+    columns = [ledger_columns(part.chain, part.steps) for part in parts]
+    cases = {name: {step: sql for one in columns for step, sql in one[name].items()} for name in LEDGER_COLUMNS}
     return {name: case_of_step(cases[name], kind) for name, kind in LEDGER_COLUMNS.items()}
 
 
@@ -238,7 +238,7 @@ def _read(program: Program, files: Sequence[ScriptInput], spliced: bool) -> str:
         members = list(group)
         reader = members[0].reader
         paths = "[" + ", ".join(lit(_literal(file.path)) for file in members) + "]"
-        found: dict[str, Any] = {
+        values: dict[str, Any] = {
             "reader": reader,
             "suffix": suffix,
             "paths": paths,
@@ -248,7 +248,7 @@ def _read(program: Program, files: Sequence[ScriptInput], spliced: bool) -> str:
             "line": _with_fields(reader.script_line, partitions),
             "replaced": ", ".join(_as_text(keys, of_bytes) for keys, of_bytes in texts),
         }
-        groups.append({**found, "rows": render(reader.script, **found).strip("\n")})
+        groups.append({**values, "rows": render(reader.script, **values).strip("\n")})
     return render("io/read_lines.sql" if program.lines else "io/read_typed.sql", groups=groups, spliced=spliced)
 
 
@@ -268,11 +268,11 @@ def _as_text(keys: tuple[str, ...], of_bytes: bool) -> str:
 
 def _folders(partitions: Sequence[tuple[str, str | None, bool]]) -> str:
     """SQL for the columns from the names of folders, with a comma behind each."""
-    found = ""
+    columns = ""
     for key, value, whole in partitions:
         none = f"CAST(NULL AS {'BIGINT' if whole else 'VARCHAR'})"
-        found += f"{none if value is None else value if whole else lit(value)} AS {ident(key)}, "
-    return found
+        columns += f"{none if value is None else value if whole else lit(value)} AS {ident(key)}, "
+    return columns
 
 
 def _with_fields(line: str, partitions: Sequence[tuple[str, str | None, bool]]) -> str:
@@ -293,8 +293,8 @@ def _pass(part: ScriptPass, parts: Sequence[ScriptPass], table: str) -> str:
     alone, first = len(parts) == 1, part is parts[0]
     columns = ["_i AS _row" if column == "_i" else column for column in part.chain.pass_columns()]
     stage = "Refine" if alone else f"Stage {part.number}"
-    given = "all samples" if first else "what is left"
-    lines = [f"{stage}: one pass over {given}. A filter only marks what it removes; steps see what is still there."]
+    samples = "all samples" if first else "what is left"
+    lines = [f"{stage}: one pass over {samples}. A filter only marks what it removes; steps see what is still there."]
     lines += [f"    {_step(step)}" for step in part.steps]
     if part.stage.after is not None:
         lines += [f"    {_step(part.stage.after)}: what it compares"]
@@ -305,8 +305,8 @@ def _pass(part: ScriptPass, parts: Sequence[ScriptPass], table: str) -> str:
 
 def _step(step: Any) -> str:
     """A step of the recipe on one line: its place, number, name and given parameters."""
-    given = {name: value for name, value in step.params.items() if name in getattr(step, "given", ())}
-    shown = ", ".join(f"{name}: {_value(value)}" for name, value in given.items())
+    params = {name: value for name, value in step.params.items() if name in getattr(step, "given", ())}
+    shown = ", ".join(f"{name}: {_value(value)}" for name, value in params.items())
     return f"{step.file}:{step.line} step {step.index} {step.label}" + (f" {{{shown}}}" if shown else "")
 
 
@@ -322,13 +322,15 @@ def _table(name: str, /, **values: Any) -> str:
 
 def _write_lines(program: Program, stats: Sequence[Stat], export: ScriptExport, spliced: bool) -> str:
     lines, _ = changed_lines(program, "rtrim(batch._line, E' \\t\\r\\n')", spliced)
-    found = [line.rpartition(" AS ")[0] for line in lines]
+    expressions = [line.rpartition(" AS ")[0] for line in lines]
     if program.stats_json:
-        found.append(member_set(f"line_{len(found) - 1}", ("__dj__stats__",), stats_object(stats), spliced))
+        expressions.append(member_set(f"line_{len(expressions) - 1}", ("__dj__stats__",), stats_object(stats), spliced))
     if export.add_suffix:
-        found.append(member_set(f"line_{len(found) - 1}", ("__dj__suffix__",), "batch._suffix", spliced, quote=True))
-    names = [f"line_{number}" for number in range(len(found) - 1)] + ["line"]
-    lines = [f"{expression} AS {name}" for expression, name in zip(found, names, strict=True)]
+        expressions.append(
+            member_set(f"line_{len(expressions) - 1}", ("__dj__suffix__",), "batch._suffix", spliced, quote=True)
+        )
+    names = [f"line_{number}" for number in range(len(expressions) - 1)] + ["line"]
+    lines = [f"{expression} AS {name}" for expression, name in zip(expressions, names, strict=True)]
     return render("io/write_lines.sql", lines=lines, path=export.path, writer=writer_of(export.format))
 
 

@@ -28,7 +28,7 @@ SHINGLES = (MatchColumn("shingles"),)
 def measure_of(params: Any) -> tuple[str, str] | None:
     """The parameter of a step that bounds a match, and the statistic that the ledger shows for it."""
     known = (matcher.measured for matcher in MATCHERS.values())
-    return next((found for found in known if found is not None and found[0] in params), None)
+    return next((measure for measure in known if measure is not None and measure[0] in params), None)
 
 
 __all__ = [

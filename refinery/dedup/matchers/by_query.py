@@ -57,9 +57,9 @@ class QueryMatcher(SampleDefaults):
         self, keys: KeyRelations, params: Mapping[str, Any], compare: ShingleComparison, notes: list[str]
     ) -> Iterator[Pairs]:
         """Pairs that the query gives."""
-        return self._found(keys, params)
+        return self._pairs(keys, params)
 
-    def _found(self, keys: KeyRelations, params: Mapping[str, Any]) -> Iterator[Pairs]:
+    def _pairs(self, keys: KeyRelations, params: Mapping[str, Any]) -> Iterator[Pairs]:
         import numpy as np
 
         keys.keep()
@@ -73,7 +73,7 @@ class QueryMatcher(SampleDefaults):
 
     def pairs_among(self, keys: KeyRelations, column: str, params: Mapping[str, Any]) -> Iterator[Pairs]:
         """Pairs that the query gives."""
-        return self._found(keys, params)
+        return self._pairs(keys, params)
 
     def script(self, params: Mapping[str, Any]) -> MatchScript:
         """Statements of the script that find pairs."""

@@ -130,14 +130,14 @@ class CosineMatcher(SampleDefaults):
 def _require_one(sizes: Collection[int]) -> None:
     """Raise OperatorError unless all embeddings have one length."""
     if len(sizes) > 1:
-        found = " and ".join(map(str, sorted(sizes)[:3]))
-        raise OperatorError(f"embeddings have {found} numbers; they must come from one model")
+        numbers = " and ".join(map(str, sorted(sizes)[:3]))
+        raise OperatorError(f"embeddings have {numbers} numbers; they must come from one model")
 
 
 def _members(keys: KeyRelations, column: str) -> tuple[np.ndarray, np.ndarray]:
     """Values of a band that several samples have, ascending, and these samples."""
-    found = keys.con.sql(_BUCKETS.format(band=column)).to_arrow_table()
-    values, members = (kernels.core.arrow.numbers(found[name]) for name in ("key", "_row"))
+    pairs = keys.con.sql(_BUCKETS.format(band=column)).to_arrow_table()
+    values, members = (kernels.core.arrow.numbers(pairs[name]) for name in ("key", "_row"))
     return values, members
 
 
@@ -229,12 +229,12 @@ class _Search:
             step = max(1, min(2 * step, _AT_ONCE // max(1, len(members) - first)))
 
     def _roots(self, places: np.ndarray) -> np.ndarray:
-        found = self._parents[places]
+        roots = self._parents[places]
         while True:
-            above = self._parents[found]
-            if (above == found).all():
-                return found
-            found = above
+            above = self._parents[roots]
+            if (above == roots).all():
+                return roots
+            roots = above
 
     def _joined(self, later: np.ndarray, earlier: np.ndarray, cosines: np.ndarray) -> Iterator[Pairs]:
         """The pairs that connect samples which were not connected before."""

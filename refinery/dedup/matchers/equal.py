@@ -48,11 +48,11 @@ def pairs_in_memory(keys: KeyRelations, columns: Sequence[str]) -> Iterator[Pair
 
     known = rows.copy()  # a sample is in no pair with itself
     with ThreadPoolExecutor(keys.threads) as pool:
-        for how, (name, found) in enumerate(zip(columns, pool.map(pairs, columns), strict=True)):
-            if found is None:
+        for how, (name, groups) in enumerate(zip(columns, pool.map(pairs, columns), strict=True)):
+            if groups is None:
                 yield from equal_pairs(keys, name, how)
             else:
-                yield _pairs(*kernels.dedup.equal.new_pairs(*found, rows, known), how)
+                yield _pairs(*kernels.dedup.equal.new_pairs(*groups, rows, known), how)
 
 
 def _pairs(row: np.ndarray, via: np.ndarray, how: int) -> Pairs:

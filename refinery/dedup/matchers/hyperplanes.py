@@ -22,14 +22,14 @@ def bands(vectors: np.ndarray, num_bands: int, band_bits: int) -> np.ndarray:
     """Bands (uint64, vectors x num_bands) of vectors with numbers from -1 to 1: the sides of `band_bits` planes."""
     import numpy as np
 
-    found = np.empty((len(vectors), num_bands), np.uint64)
+    result = np.empty((len(vectors), num_bands), np.uint64)
     normals = planes(vectors.shape[1], num_bands * band_bits)
     places = np.left_shift(np.uint64(1), np.arange(band_bits, dtype=np.uint64))
     for first in range(0, len(vectors), _ROWS):
         rounded = np.rint(vectors[first : first + _ROWS].astype(np.float64) * _VECTOR)
         sides = (rounded @ normals > 0).reshape(-1, num_bands, band_bits)
-        found[first : first + _ROWS] = (sides * places).sum(axis=2, dtype=np.uint64)
-    return found
+        result[first : first + _ROWS] = (sides * places).sum(axis=2, dtype=np.uint64)
+    return result
 
 
 @lru_cache(maxsize=4)
@@ -48,10 +48,10 @@ def _mixed(numbers: np.ndarray) -> np.ndarray:
     import numpy as np
 
     with np.errstate(over="ignore"):
-        found = (numbers + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-        found = (found ^ (found >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        found = (found ^ (found >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return found ^ (found >> np.uint64(31))
+        mixed = (numbers + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
 
 
 def recall(cosine: float, num_bands: int, band_bits: int) -> float:

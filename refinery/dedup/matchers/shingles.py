@@ -20,7 +20,7 @@ def shared_by(here: str, there: str, params: Mapping[str, Any]) -> SharedShingle
     from refinery.kernels.dedup.minhash_texts import shared_shingles  # numpy, which few questions need
 
     how = {"normalize": "none", "tokenizer_model": None, **params}
-    found = shared_shingles(here, there, how)
+    shared = shared_shingles(here, there, how)
     left, right = (len(shared_shingles(text, text, how)) for text in (here, there))
-    union = left + right - len(found)
-    return SharedShingles(len(found), left, right, len(found) / union if union else 1.0, tuple(found[:_SHOWN]))
+    union = left + right - len(shared)
+    return SharedShingles(len(shared), left, right, len(shared) / union if union else 1.0, tuple(shared[:_SHOWN]))

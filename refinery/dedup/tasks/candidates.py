@@ -64,10 +64,10 @@ def buckets(place: TaskPlace, bounds: str, parts: Sequence[tuple[int, Sequence[S
     parts: the band and the shares of each. bounds: of partitions of samples, as JSON.
     """
     with work(place) as (store, folder):
-        found = pa.concat_tables([_NONE, *_buckets(place, store, parts)], promote_options="permissive")
-        members = pa.table({"_row": pc.unique(found["_row"])})
+        shared = pa.concat_tables([_NONE, *_buckets(place, store, parts)], promote_options="permissive")
+        members = pa.table({"_row": pc.unique(shared["_row"])})
         there = write_groups(members, "_row", json.loads(bounds), folder / "members.parts")
-        publish(store, found, folder, to)
+        publish(store, shared, folder, to)
         store.publish(folder / "members.parts", rows)
     return json.dumps(there)
 
@@ -107,18 +107,21 @@ def contents(place: TaskPlace, shingles: Sequence[str], keys: Sequence[str], to:
     """
     with work(place) as (store, folder):
         own, signatures = _files(store, shingles, ["shingles"], folder), _files(store, keys, ["signature"], folder)
-        with _computed(place, folder, own, signatures) as found:
+        with _computed(place, folder, own, signatures) as computed:
             sql = _SIGNED.format(files=lit(signatures)) if signatures else _CONTENTS
-            count = found.write(sql, str(folder / "contents.parquet"))
+            count = computed.write(sql, str(folder / "contents.parquet"))
         store.publish(folder / "contents.parquet", to)
     return str(count)
 
 
 def remembered(place: TaskPlace, shares: Sequence[Share], keys: Sequence[str], to: str) -> str:
     """Write a number for each member of a partition of an index that its signature gives; returns their number."""
-    with work(place) as (store, folder), _computed(place, folder, _files(store, keys, ["signature"], folder)) as found:
-        with found.relation("members", pa.table({"_row": pc.unique(read_shares(store, shares)["_row"])})):
-            count = found.write(_REMEMBERED, str(folder / "contents.parquet"))
+    with (
+        work(place) as (store, folder),
+        _computed(place, folder, _files(store, keys, ["signature"], folder)) as computed,
+    ):
+        with computed.relation("members", pa.table({"_row": pc.unique(read_shares(store, shares)["_row"])})):
+            count = computed.write(_REMEMBERED, str(folder / "contents.parquet"))
         store.publish(folder / "contents.parquet", to)
     return str(count)
 
@@ -144,9 +147,9 @@ def pairs(
             elif answers:
                 keys.run("CREATE VIEW answered AS SELECT * FROM computed")
                 candidates.close(keys)
-            found = candidates.representatives(keys).rename_columns(["_row", "via", "how"])
+            linked = candidates.representatives(keys).rename_columns(["_row", "via", "how"])
             keys.write("SELECT * FROM open", str(folder / "open.parquet"))
-        parts = write_groups(found, "_row", json.loads(bounds), folder / "pairs.parts")
+        parts = write_groups(linked, "_row", json.loads(bounds), folder / "pairs.parts")
         store.publish(folder / "open.parquet", after)
         store.publish(folder / "pairs.parts", to)
     return json.dumps(parts)
@@ -164,10 +167,10 @@ def carry(place: TaskPlace, shares: Sequence[Share], files: Sequence[str], colum
     files: with the column, named by shards. column: `shingles` for pairs of this run, `signature` for pairs with an index.
     """
     with work(place) as (store, folder):
-        found = read_shares(store, shares)
-        own = _files(store, _of_shards(files, found["_row"]), [column], folder)
+        shared = read_shares(store, shares)
+        own = _files(store, _of_shards(files, shared["_row"]), [column], folder)
         sql = _CARRIED.format(column=column, side="<" if column == "signature" else ">=")
-        with _computed(place, folder, own) as keys, keys.relation("pairs", found):
+        with _computed(place, folder, own) as keys, keys.relation("pairs", shared):
             carried = keys.con.sql(sql).to_arrow_table()
         parts = write_groups(carried, "via", json.loads(bounds), folder / "carried.parts")
         store.publish(folder / "carried.parts", to)
@@ -192,19 +195,19 @@ def compare(
     with work(place) as (store, folder):
         vias = pa.concat_tables(_one_by_one(store, shares, ["via"]))["via"]
         names = files if column == "signature" else _of_shards(files, vias)
-        own, found = _files(store, names, [column], folder), list[Pairs]()
+        own, matches = _files(store, names, [column], folder), list[Pairs]()
         sql = _COMPARED.format(column=column, function=FUNCTIONS[column])
         with _computed(place, folder, own) as keys, register(keys.con, from_json(functions)).kept():
             with keys.relation("wanted", pa.table({"_row": ints(np.unique(numbers(vias)))})):
                 keys.run("CREATE TABLE other AS SELECT * FROM computed SEMI JOIN wanted USING (_row)")
             for table in _one_by_one(store, shares):
                 with keys.relation("pairs", table):
-                    found.append(_alike(keys.con.sql(sql).to_arrow_table(), threshold))
+                    matches.append(_alike(keys.con.sql(sql).to_arrow_table(), threshold))
         alike = pa.table(
-            {name: ints(np.concatenate([getattr(pairs, name) for pairs in found])) for name in ("row", "via")}
+            {name: ints(np.concatenate([getattr(pairs, name) for pairs in matches])) for name in ("row", "via")}
         )
         publish(store, alike.rename_columns(["_row", "via"]), folder, answers)
-        parts = write_groups(links(found), "_row", json.loads(bounds), folder / "linked.parts")
+        parts = write_groups(links(matches), "_row", json.loads(bounds), folder / "linked.parts")
         store.publish(folder / "linked.parts", to)
     return json.dumps(parts)
 

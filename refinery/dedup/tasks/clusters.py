@@ -43,12 +43,12 @@ def gather(place: TaskPlace, bounds: str, shares: Sequence[Share], to: str, equa
     """
     at = json.loads(bounds)
     with _work(place) as (store, folder):
-        found, roots = gathered(read_shares(store, shares))
-        _publish(store, found, folder, to)
+        links, roots = gathered(read_shares(store, shares))
+        _publish(store, links, folder, to)
         ways = both_ways((numbers(roots["a"]), numbers(roots["b"])))
         places = [
             write_groups(ways, "one", at, folder / "equal.parts"),
-            write_groups(pa.table({"root": pc.unique(found["root"])}), "root", at, folder / "wanted.parts"),
+            write_groups(pa.table({"root": pc.unique(links["root"])}), "root", at, folder / "wanted.parts"),
         ]
         store.publish(folder / "equal.parts", equal)
         store.publish(folder / "wanted.parts", wanted)
@@ -82,13 +82,13 @@ def spread(
 
 def _with_keys(store: Store, table: pa.Table, keys: Sequence[str], without: tuple[str, ...]) -> pa.Table:
     """Links with the columns of match keys; both have each sample once."""
-    found = []
+    tables = []
     for name in keys:
         with opened(store, name) as file:
             columns = [column for column in file.schema_arrow.names if not column.startswith(without)]
             known = file.read(columns=columns)
-        found.append(known.filter(pc.is_in(known["_row"], table["_row"])))
-    known = pa.concat_tables(found, promote_options="permissive").sort_by("_row")
+        tables.append(known.filter(pc.is_in(known["_row"], table["_row"])))
+    known = pa.concat_tables(tables, promote_options="permissive").sort_by("_row")
     if not known["_row"].equals(table["_row"]):
         raise ValueError("samples in pairs are not those of the match keys")
     for name in known.column_names:
@@ -149,10 +149,10 @@ def _keys_beside(store: Store, table: pa.Table, folder: Path, name: str) -> str:
 
 def _links(table: pa.Table) -> tuple[np.ndarray, ...]:
     """Columns of links: `_row`, `root`, `via`, `how`, and `jaccard`, which is NaN where no pair was compared."""
-    found = [numbers(table[name]) for name in ("_row", *_LINK[:-1])]
+    columns = [numbers(table[name]) for name in ("_row", *_LINK[:-1])]
     if "jaccard" in table.column_names:
-        return *found, numbers(table["jaccard"].fill_null(np.nan))
-    return *found, np.full(len(table), np.nan)
+        return *columns, numbers(table["jaccard"].fill_null(np.nan))
+    return *columns, np.full(len(table), np.nan)
 
 
 def _survivors(limits: SqlLimits, files: Sequence[str], sql: str, row: np.ndarray, root: np.ndarray) -> np.ndarray:

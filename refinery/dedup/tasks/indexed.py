@@ -75,10 +75,10 @@ def _common(place: TaskPlace, schemas: Sequence[pa.Schema]) -> pa.Schema:
         if not any(schema.equals(table.schema) for table in tables.values()):
             tables[f"keys_{len(tables)}"] = schema.empty_table()
     with connected(place, **tables) as con:
-        found: pa.Schema = (
+        common: pa.Schema = (
             con.sql(" UNION ALL BY NAME ".join(f"SELECT * FROM {name}" for name in tables)).to_arrow_table().schema
         )
-        return found
+        return common
 
 
 def _schema(store: Store, name: str) -> pa.Schema:
@@ -89,24 +89,24 @@ def _schema(store: Store, name: str) -> pa.Schema:
 def _units(url: str, name: str, shift: int) -> Iterator[tuple[int, int, Portion]]:
     """First number, rows and portion of each row group of a file; of the whole file if its numbers are not known."""
     with opened(open_store(url), name) as file:
-        found = [file.metadata.row_group(at) for at in range(file.num_row_groups)]
+        groups = [file.metadata.row_group(at) for at in range(file.num_row_groups)]
         at = file.schema_arrow.get_field_index("_row")
-        starts = [group.column(at).statistics for group in found]
+        starts = [group.column(at).statistics for group in groups]
         whole = file.metadata.num_rows
     if any(one is None or not one.has_min_max for one in starts):
-        yield shift, whole, (url, name, shift, list(range(len(found))))
+        yield shift, whole, (url, name, shift, list(range(len(groups))))
         return
-    for number, (group, one) in enumerate(zip(found, starts, strict=True)):
+    for number, (group, one) in enumerate(zip(groups, starts, strict=True)):
         yield shift + int(one.min), group.num_rows, (url, name, shift, [number])
 
 
 def _together(own: Sequence[pa.Schema], known: Sequence[pa.Schema]) -> pa.Schema | None:
     """The columns of the run's match keys, with those that only the index has; None if a column has several types."""
-    found: dict[str, pa.Field] = {}
+    fields: dict[str, pa.Field] = {}
     for field in (field for schema in (*own, *known) for field in schema):
-        if not _alike(found.setdefault(field.name, field.with_nullable(True)).type, field.type):
+        if not _alike(fields.setdefault(field.name, field.with_nullable(True)).type, field.type):
             return None
-    return pa.schema(list(found.values()))
+    return pa.schema(list(fields.values()))
 
 
 def _alike(one: pa.DataType, other: pa.DataType) -> bool:
@@ -150,15 +150,15 @@ def remember(
 
 def _fitted(table: pa.Table, columns: pa.Schema, shift: int) -> pa.Table:
     """A table with all columns, NULL where it has none of them. shift: added to the numbers of samples."""
-    found: dict[str, Any] = {}
+    fitted: dict[str, Any] = {}
     for field in columns:
         if field.name == "_row":
-            found["_row"] = ints(numbers(table["_row"]).astype(np.int64) + shift)
+            fitted["_row"] = ints(numbers(table["_row"]).astype(np.int64) + shift)
         elif field.name in table.column_names:
-            found[field.name] = table[field.name].cast(field.type)
+            fitted[field.name] = table[field.name].cast(field.type)
         else:
-            found[field.name] = pa.nulls(len(table), field.type)
-    return pa.table(found, schema=columns)
+            fitted[field.name] = pa.nulls(len(table), field.type)
+    return pa.table(fitted, schema=columns)
 
 
 def extend(place: TaskPlace, keys: Sequence[str], first_rows: Sequence[int], removed: str, to: str) -> str:

@@ -62,11 +62,11 @@ def divide(
 
 def _columns(store: Store, names: Sequence[str], columns: Sequence[str]) -> pa.Table:
     """Some columns of files; a file without rows may lack some."""
-    found = []
+    tables = []
     for name in names:
         with opened(store, name) as file:
-            found.append(file.read(columns=[column for column in columns if column in file.schema_arrow.names]))
-    return pa.concat_tables(found, promote_options="permissive")
+            tables.append(file.read(columns=[column for column in columns if column in file.schema_arrow.names]))
+    return pa.concat_tables(tables, promote_options="permissive")
 
 
 def _by_shares(
@@ -90,8 +90,8 @@ def equal(place: TaskPlace, bounds: str, parts: Sequence[tuple[int, Sequence[Sha
     parts: `how`, the number of the column, and the shares of each. bounds: of partitions of samples, as JSON.
     """
     with work(place) as (store, folder):
-        found = links(_equal(place, store, parts))
-        places = write_groups(found, "_row", json.loads(bounds), folder / "linked.parts")
+        linked = links(_equal(place, store, parts))
+        places = write_groups(linked, "_row", json.loads(bounds), folder / "linked.parts")
         store.publish(folder / "linked.parts", to)
     return json.dumps(places)
 

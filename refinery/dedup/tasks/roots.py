@@ -27,18 +27,18 @@ def star(place: TaskPlace, bounds: str, larger: bool, shares: Sequence[Share], t
     with work(place) as (store, folder):
         table = read_shares(store, shares) if shares else _NONE
         if larger:
-            found, changes = large_star(numbers(table["one"]), numbers(table["other"]))
+            equal, changes = large_star(numbers(table["one"]), numbers(table["other"]))
         else:
-            found, changes = small_star(*one_way(table))
-        places = _write(store, found, bounds, folder / "star.parts", to)
+            equal, changes = small_star(*one_way(table))
+        places = _write(store, equal, bounds, folder / "star.parts", to)
     return json.dumps([changes, places])
 
 
 def resolve(place: TaskPlace, bounds: str, shares: Sequence[Share], to: str) -> str:
     """All rounds at once, for few equalities; returns the places of those that are left, as JSON. The arguments are those of `star`."""
     with work(place) as (store, folder):
-        found = components(*one_way(read_shares(store, shares) if shares else _NONE))
-        places = _write(store, found, bounds, folder / "star.parts", to)
+        equal = components(*one_way(read_shares(store, shares) if shares else _NONE))
+        places = _write(store, equal, bounds, folder / "star.parts", to)
     return json.dumps(places)
 
 
@@ -68,5 +68,5 @@ def _replies(
     for shares in asked:
         roots = numbers(read_shares(store, shares)["root"]) if shares else np.zeros(0, np.int64)
         roots = roots[np.isin(roots, known)]
-        found = pa.table({"_row": ints(roots), "root": ints(first[np.searchsorted(known, roots)])})
-        yield found, np.array([0, len(roots)])
+        answers = pa.table({"_row": ints(roots), "root": ints(first[np.searchsorted(known, roots)])})
+        yield answers, np.array([0, len(roots)])

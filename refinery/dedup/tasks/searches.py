@@ -55,11 +55,11 @@ def search(
     machine of the driver alone. Returns the places of links, notes,
     and kinds of match keys, as JSON.
     """
-    given = Search(**json.loads(matching))
-    if given.path and not is_worker():
+    wanted = Search(**json.loads(matching))
+    if wanted.path and not is_worker():
         arguments = place, names, shares, matching, columns, among, bounds, to, compare
-        return apart(f"{given.path}: MATCHER", search, *arguments)
-    matcher, notes = given.matcher(), list[str]()
+        return apart(f"{wanted.path}: MATCHER", search, *arguments)
+    matcher, notes = wanted.matcher(), list[str]()
     column, share, count = among or ("", 0, 1)
     where = f"hash({ident(column)}) % {count} = {share}" if count > 1 and names else "true"
     with work(place) as (store, folder):
@@ -73,13 +73,13 @@ def search(
             pq.write_table(table, files[0], compression="none")
         with (
             MatchKeys(files, matcher.columns, limits(place), folders=[folder], where=where) as keys,
-            register(keys.con, from_json(given.functions)).kept(),
+            register(keys.con, from_json(wanted.functions)).kept(),
         ):
             if among is None:
-                found = matcher.pairs(keys, given.params, compare, notes)
+                pairs = matcher.pairs(keys, wanted.params, compare, notes)
             else:
-                found = matcher.pairs_among(keys, column, given.params)
-            linked = links(found)
+                pairs = matcher.pairs_among(keys, column, wanted.params)
+            linked = links(pairs)
             kinds = matcher.kinds(keys) if among is not None else []
         parts = write_groups(linked, "_row", json.loads(bounds), folder / "linked.parts")
         store.publish(folder / "linked.parts", to)

@@ -30,8 +30,8 @@ def is_refused(place: str) -> bool:
 
 def _token() -> str:
     """The token that Ray takes; "" without one."""
-    if found := os.environ.get("RAY_AUTH_TOKEN", "").strip():
-        return found
+    if token := os.environ.get("RAY_AUTH_TOKEN", "").strip():
+        return token
     with suppress(OSError, UnicodeDecodeError):
         named = os.environ.get("RAY_AUTH_TOKEN_PATH")
         return (Path(named) if named else Path.home() / ".ray" / "auth_token").expanduser().read_text().strip()

@@ -128,13 +128,13 @@ class RayBackend:
         retried = self._monitor.retried if self._monitor is not None else None
         return RayRunner(self.cluster, program, wants, self._memory, self.spill, *options, places, board, retried)
 
-    def find(self, given: DedupInput, done: StageResult) -> DedupResult:
+    def find(self, inputs: DedupInput, done: StageResult) -> DedupResult:
         """Find duplicates with tasks, which read the files of match keys from the store."""
         files = [result.match_keys for result in done.results if result.match_keys]
         folder = folder_of(done.planned)
         place = TaskPlace(self._store.url, self._memory, self.spill)
         executor = RayExecutor(self.cluster, place, self._shingles)
-        return Barrier(executor, self._store, self._store, folder).find(replace(given, files=files))
+        return Barrier(executor, self._store, self._store, folder).find(replace(inputs, files=files))
 
     def _shingles(self, step: Any, program: Program) -> Runner:
         """Runner of the program that computes the shingles for a deduplicator."""

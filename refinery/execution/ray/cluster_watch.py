@@ -125,16 +125,16 @@ def watched(own: bool) -> Iterator[ClusterWatch]:
 
 def servers_of(ray: Any, address: str) -> list[Server]:
     """The servers of a cluster that was joined; none where Ray's client stands between, which raises errors of its own."""
-    found: list[Server] = []
+    servers: list[Server] = []
     if address.startswith("ray://"):
-        return found
+        return servers
     context = ray.get_runtime_context()
     with suppress(Exception):  # other versions of Ray: the run goes on unwatched
         node = next(node for node in ray.nodes() if node["NodeID"] == context.get_node_id())
-        found.append(Server(_RAYLET, node["NodeManagerAddress"], int(node["NodeManagerPort"]), OWN))
+        servers.append(Server(_RAYLET, node["NodeManagerAddress"], int(node["NodeManagerPort"]), OWN))
         host, _, port = context.gcs_address.rpartition(":")
-        found.append(Server(_GCS, host.strip("[]"), int(port), HEAD))
-    return found
+        servers.append(Server(_GCS, host.strip("[]"), int(port), HEAD))
+    return servers
 
 
 def _is_named(process: Any, name: str) -> bool:

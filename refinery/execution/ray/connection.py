@@ -164,10 +164,10 @@ def _most_cores() -> int:
     try:
         from ray._private.state import state
 
-        found = int((state.get_max_resources_from_cluster_config() or {}).get("CPU", 0))
+        most = int((state.get_max_resources_from_cluster_config() or {}).get("CPU", 0))
     except Exception:  # Ray's client and older versions of Ray cannot be asked
         return 0
-    return found if found < sys.maxsize else 0
+    return most if most < sys.maxsize else 0
 
 
 @contextmanager

@@ -39,7 +39,7 @@ def spool_blocks(dataset: Any, spool: Spool) -> list[SpooledPart]:
     write = ray.remote(max_retries=3)(_write)
     known = {name: asdict(part) for name, part in spool.known.items()}
     running: deque[Any] = deque()
-    found: list[SpooledPart] = []
+    parts: list[SpooledPart] = []
     with _in_order(dataset):
         for number, blocks in enumerate(_grouped(_blocks(dataset))):
             name = part_name(number)
@@ -49,9 +49,9 @@ def spool_blocks(dataset: Any, spool: Spool) -> list[SpooledPart]:
                 write.remote(spool.url, name, known.get(name), slices, *[block.reference for block in blocks])
             )
             while len(running) >= _at_once():
-                found.append(_part(ray, running.popleft()))
-    found += [_part(ray, reference) for reference in running]
-    return found or spool.tables([_no_rows(dataset)])
+                parts.append(_part(ray, running.popleft()))
+    parts += [_part(ray, reference) for reference in running]
+    return parts or spool.tables([_no_rows(dataset)])
 
 
 def tables_of(dataset: Any) -> Iterator[pa.Table]:

@@ -137,12 +137,12 @@ def _own(functions: Iterable[Function]) -> list[str]:
 
 def _libraries(files: Iterable[str], steps: Iterable[Any]) -> dict[str, str]:
     """Versions of packages that code of users imports, or that shipped operators of these steps alone call."""
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     for path in files:
-        found |= libraries(Path(path)) if path.endswith(".py") else {}
+        versions |= libraries(Path(path)) if path.endswith(".py") else {}
     for step in steps:
-        found |= libraries_of_shipped(step.name)
-    return found
+        versions |= libraries_of_shipped(step.name)
+    return versions
 
 
 def _digest(path: str) -> str:

@@ -52,6 +52,6 @@ def with_files(required: str, name: str, *arguments: Any) -> str:
     """Call `module:name` on a machine that has the same files of users. Raises OperatorError if it has others."""
     check(required)
     module, _, function = name.partition(":")
-    found: Callable[..., str] = getattr(importlib.import_module(module), function)
+    task: Callable[..., str] = getattr(importlib.import_module(module), function)
     with using_processes():  # an earlier run may have left its code in others
-        return found(*arguments)
+        return task(*arguments)

@@ -24,9 +24,9 @@ class Listing:
     def __init__(self, place: Workplace, folder: str) -> None:
         self._store, self._name = place.own(), place.run_dir.exported.name
         self._folder = _seen_from(str(place.run_dir.root), folder) if not place.url else folder
-        found = self._all().get(self._folder) or {"files": _before(folder), "begun": []}
-        self.files: list[dict[str, Any]] = found["files"]
-        self.begun: list[str] = found["begun"]
+        listed = self._all().get(self._folder) or {"files": _before(folder), "begun": []}
+        self.files: list[dict[str, Any]] = listed["files"]
+        self.begun: list[str] = listed["begun"]
 
     @property
     def names(self) -> list[str]:
@@ -62,10 +62,10 @@ class Listing:
     def _all(self) -> dict[str, Any]:
         """The lists of all folders that runs of this work_dir have exported to."""
         try:
-            found = json.loads(self._store.read_text(self._name))
+            folders = json.loads(self._store.read_text(self._name))
             return {
                 str(folder): {"files": _files(one["files"]), "begun": list(one["begun"])}
-                for folder, one in found.items()
+                for folder, one in folders.items()
             }
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return {}

@@ -13,8 +13,8 @@ _SAME = "Install the same packages on every machine, or in Ray's runtime environ
 def message_of(error: BaseException) -> str | None:
     """Half a sentence about a machine, for an error that a task has ended with; None for a fault of refinery."""
     text = str(error)
-    if found := _MODULE.search(text):
-        return f"has no Python package {found[1]!r}, which the run needs. {_SAME}"
+    if match := _MODULE.search(text):
+        return f"has no Python package {match[1]!r}, which the run needs. {_SAME}"
     if "failed to import on the worker" in text or "failed to unpickle" in text.lower():
         return f"cannot load refinery: {last_line(text)}. {_SAME}"
     if type(error).__name__ == "RuntimeEnvSetupError":

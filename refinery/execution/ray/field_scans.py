@@ -28,10 +28,10 @@ def profiles(shards: Sequence[Shard], wanted: AnySet[str]) -> list[InputProfile]
         return None
     calls = [(to_json(shard), facts_of(shard), sorted(wanted)) for shard in shards]
     try:
-        found = every(ClusterConnection(module, Path()), profile_of_shard, calls, label="types of fields")
+        answers = every(ClusterConnection(module, Path()), profile_of_shard, calls, label="types of fields")
     except OperatorError:
         return None
-    return [InputProfile.of_plain(json.loads(text)) for text in found]
+    return [InputProfile.of_plain(json.loads(text)) for text in answers]
 
 
 def profile_of_shard(shard: str, seen: Sequence[FileFacts], wanted: Sequence[str]) -> str:

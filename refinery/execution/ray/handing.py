@@ -60,8 +60,8 @@ class ByDriver:
 
     def ended(self, tickets: Iterable[Any]) -> list[Any]:
         """Wait for one task."""
-        found: list[Any] = self._ray.wait(list(tickets), num_returns=1)[0]
-        return found
+        ready: list[Any] = self._ray.wait(list(tickets), num_returns=1)[0]
+        return ready
 
     def answer(self, ticket: Any) -> Any:
         """The answer of a task."""
@@ -99,12 +99,12 @@ class ByDispatchers:
         """Wait for one group."""
         self._send()
         references, _ = self._ray.wait(list(self._groups), num_returns=1)
-        found = []
+        finished = []
         for reference in references:
             group = self._groups.pop(reference)
             self._answers |= dict(zip(group, self._received(reference, len(group)), strict=True))
-            found += group
-        return found
+            finished += group
+        return finished
 
     def answer(self, ticket: Any) -> Any:
         """The answer of a call."""
@@ -131,8 +131,8 @@ class ByDispatchers:
     def _received(self, reference: Any, count: int) -> list[tuple[bool, Any]]:
         """Answers of a group; DispatcherLost for each call if Ray could not start its dispatcher again."""
         try:
-            found: list[tuple[bool, Any]] = self._ray.get(reference)
-            return found
+            answers: list[tuple[bool, Any]] = self._ray.get(reference)
+            return answers
         except self._ray.exceptions.RayTaskError:
             raise
         except self._ray.exceptions.RayError as error:

@@ -39,8 +39,8 @@ def dataset_of(kept: KeptSamples) -> Any:
         return ray.data.from_arrow(schema.empty_table())
     pieces = ray.data.from_items([{"shard": shard} for shard in shards], override_num_blocks=len(shards))
     read: Any = _read
-    given = {"schema": schema, "columns": kept.columns if kept.lines else None}
-    return pieces.map_batches(read, batch_size=1, batch_format="pyarrow", fn_kwargs=given)
+    arguments = {"schema": schema, "columns": kept.columns if kept.lines else None}
+    return pieces.map_batches(read, batch_size=1, batch_format="pyarrow", fn_kwargs=arguments)
 
 
 def _profile(shard: str) -> str:
@@ -50,9 +50,9 @@ def _profile(shard: str) -> str:
 def _read(pieces: Any, schema: pa.Schema, columns: JsonColumns | None) -> Iterator[Any]:
     """The samples of pieces of the export."""
     for shard in pieces["shard"].to_pylist():
-        found = False
+        any_table = False
         for table in tables_of(from_json(shard), schema, columns):
-            found = True
+            any_table = True
             yield table
-        if not found:
+        if not any_table:
             yield schema.empty_table()

@@ -81,5 +81,5 @@ def _together(problems: Sequence[Exception]) -> Exception:
     lines = list(dict.fromkeys(map(str, problems)))
     more = [f"and {len(lines) - _NAMED} machines more"] if len(lines) > _NAMED else []
     first: Any = type(problems[0])
-    found: Exception = first("\n".join([*lines[:_NAMED], *more]))
-    return found
+    error: Exception = first("\n".join([*lines[:_NAMED], *more]))
+    return error

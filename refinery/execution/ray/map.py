@@ -35,7 +35,7 @@ def every(
     requirements, *others = sent
     first = (environment.here(), name, requirements, cluster.board, *others)
     waiting, running = deque(enumerate(calls)), dict[Any, int]()
-    found: dict[int, str] = {}
+    answers: dict[int, str] = {}
     lost = 0
     try:
         while waiting or running:
@@ -45,7 +45,7 @@ def every(
             for ticket in hand.ended(running):
                 at = running.pop(ticket)
                 try:
-                    found[at] = _answer(cluster.ray, hand, ticket)
+                    answers[at] = _answer(cluster.ray, hand, ticket)
                 except DispatcherLost:
                     lost += 1
                     if lost > _TIMES * len(calls):
@@ -54,7 +54,7 @@ def every(
     except BaseException:
         hand.stop(running)
         raise
-    return [found[at] for at in range(len(calls))]
+    return [answers[at] for at in range(len(calls))]
 
 
 def _answer(ray: Any, hand: Handing, ticket: Any) -> str:

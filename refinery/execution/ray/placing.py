@@ -33,10 +33,10 @@ class ShardPlaces:
 
     def take(self, shard: Shard) -> str | None:
         """The best node for a shard that has room left, which is then taken; `leave` gives it back."""
-        found = next((node for node in self.of(shard) if self._room.get(node, 0) > 0), None)
-        if found is not None:
-            self._room[found] -= 1
-        return found
+        free_node = next((node for node in self.of(shard) if self._room.get(node, 0) > 0), None)
+        if free_node is not None:
+            self._room[free_node] -= 1
+        return free_node
 
     def leave(self, node: str) -> None:
         """Give back the room of a shard that has ended."""
@@ -48,8 +48,8 @@ class ShardPlaces:
         if source.table is not None or (shard.part is not None and shard.part.source is not None):
             return []
         if source.path in self._spooled:
-            found: Sequence[str] = [self._spooled[source.path]]
+            machines: Sequence[str] = [self._spooled[source.path]]
         else:
             start, end = (shard.start, shard.end) if reader_of(source).cut_anywhere else (0, -1)
-            found = machines_of(source.path, start, end)
-        return [self._nodes[name] for name in found if name in self._nodes]
+            machines = machines_of(source.path, start, end)
+        return [self._nodes[name] for name in machines if name in self._nodes]

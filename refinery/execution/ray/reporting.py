@@ -45,9 +45,9 @@ class Board:
 
     def take(self) -> tuple[list[Report], list[dict[str, Any]]]:
         """Reports and records since the last call."""
-        found = list(self._reports.values()), self._records
+        reports = list(self._reports.values()), self._records
         self._reports, self._records = {}, []
-        return found
+        return reports
 
 
 class BoardClient:
@@ -95,8 +95,8 @@ class CountingObserver:
 
     def taken(self) -> tuple[int, int]:
         """Rows and bytes since the last call."""
-        found, self.rows, self.bytes = (self.rows, self.bytes), 0, 0
-        return found
+        counts, self.rows, self.bytes = (self.rows, self.bytes), 0, 0
+        return counts
 
 
 COUNTED = CountingObserver()
@@ -108,19 +108,19 @@ class _Records(logging.Handler):
     def __init__(self) -> None:
         super().__init__(logging.INFO)
         self.addFilter(is_worth_it)
-        self.found: list[dict[str, Any]] = []
+        self.records: list[dict[str, Any]] = []
 
     def emit(self, record: logging.LogRecord) -> None:
         """Keep a record as plain data."""
-        if len(self.found) < _MOST:
+        if len(self.records) < _MOST:
             with suppress(Exception):  # a record that cannot be written is the operator's fault, and no reason to stop
                 text = record.getMessage() + (f"\n{self.format(record)}" if record.exc_info else "")
                 at = {"at": record.created, "level": record.levelno, "logger": record.name}
-                self.found.append(at | {"message": text, "node": socket.gethostname(), "pid": os.getpid()})
+                self.records.append(at | {"message": text, "node": socket.gethostname(), "pid": os.getpid()})
 
     def taken(self) -> list[dict[str, Any]]:
         """Records since the last call."""
-        found, self.found = self.found, []
+        found, self.records = self.records, []
         return found
 
 
@@ -137,8 +137,8 @@ def reporting(board: Any, stage: str, shard: int, folder: str) -> Iterator[None]
         with lock:
             rows, size = COUNTED.taken()
             about = {"stage": stage, "shard": shard, "seconds": time.monotonic() - began, "running": running}
-            found = {**used(folder), **about, "rows": rows, "bytes": size}
-            return board.report.remote(found, records.taken())
+            state = {**used(folder), **about, "rows": rows, "bytes": size}
+            return board.report.remote(state, records.taken())
 
     def repeat() -> None:
         while not end.wait(_EVERY):

@@ -29,8 +29,8 @@ class TaskResources:
 
     def options(self) -> dict[str, Any]:
         """Options for Ray's tasks and actors."""
-        found: dict[str, Any] = {"num_cpus": self.cores, "num_gpus": self.gpus}
-        return found | ({"memory": self.memory} if self.memory else {})
+        chosen: dict[str, Any] = {"num_cpus": self.cores, "num_gpus": self.gpus}
+        return chosen | ({"memory": self.memory} if self.memory else {})
 
     def check(self, machines: Sequence[dict[str, float]]) -> None:
         """Raise OperatorError if no machine has the resources of a task: Ray would wait for one for ever."""

@@ -15,18 +15,18 @@ class OutOfMemory(Exception):
 
 def read(answer: str) -> str:
     """The result of a task. Raises OutOfMemory, or the error that the task has raised."""
-    found = json.loads(answer)
-    if "ok" in found:
-        return found["ok"]
-    raise _error(found)
+    result = json.loads(answer)
+    if "ok" in result:
+        return result["ok"]
+    raise _error(result)
 
 
-def _error(found: dict[str, Any]) -> Exception:
-    kind, message = found["error"], found["message"]
+def _error(fields: dict[str, Any]) -> Exception:
+    kind, message = fields["error"], fields["message"]
     if kind == "memory":
         return OutOfMemory(message)
     if kind == "os":
-        return OSError(found["number"], message, found["file"] or None)
+        return OSError(fields["number"], message, fields["file"] or None)
     if kind == "duckdb io":
         return duckdb.IOException(message)
     if kind == "duckdb":

@@ -96,7 +96,7 @@ class RayRunner:
     def _run(self, jobs: Sequence[_Job], task: Callable[[Shard], Task], report: Report | None) -> list[ShardResult]:
         waiting = deque(jobs)
         running: dict[Any, _Job] = {}
-        found: dict[int, ShardResult] = {}
+        results: dict[int, ShardResult] = {}
         try:
             while waiting or running:
                 while waiting and len(running) < self._place.room():
@@ -113,13 +113,13 @@ class RayRunner:
                         self._note_retry(job)
                         waiting.appendleft(job)
                         continue
-                    found[job.at] = result
+                    results[job.at] = result
                     if report:
                         report(result)
         except BaseException:
             self._place.stop(running)
             raise
-        return [found[at] for at in range(len(jobs))]
+        return [results[at] for at in range(len(jobs))]
 
     def close(self) -> None:
         """End the actors, and release the program."""
@@ -261,19 +261,19 @@ class _Actors:
         A machine that dies is counted for some seconds, so actors can be made for whose processes there is no room. Their
         calls would wait forever.
         """
-        found = []
+        jobs = []
         for reference, started in list(self._starting.items()) if self._idle else ():
             there, _ = self._ray.wait([started], timeout=0)
             if not there and reference in running:
                 self._ray.kill(self._busy.pop(reference))
-                found.append(running.pop(reference))
+                jobs.append(running.pop(reference))
             del self._starting[reference]
-        return found
+        return jobs
 
     def ended(self, running: Iterable[Any]) -> list[Any]:
         """Wait for one actor."""
-        found: list[Any] = self._ray.wait(list(running), num_returns=1)[0]
-        return found
+        ready: list[Any] = self._ray.wait(list(running), num_returns=1)[0]
+        return ready
 
     def answer(self, reference: Any) -> str:
         """The answer of an actor; an actor that has died gets no other shard."""

@@ -70,8 +70,8 @@ def run_shard(
     board: the actor that gets reports, see `reporting`.
     Returns the text of `answered`.
     """
-    given = from_json(task)
-    smaller = _divided(given, share)
+    original = from_json(task)
+    smaller = _divided(original, share)
 
     def work() -> str:
         check_files(seen)
@@ -81,11 +81,11 @@ def run_shard(
         return _run(around, program, limits, piece, smaller)
 
     try:
-        what = given.folder, from_json(shard).index, limits[2]
+        what = original.folder, from_json(shard).index, limits[2]
         with standing_in(around[0]), reporting(board, *what):
             return answered(work)
     finally:
-        forget(given.store)
+        forget(original.store)
 
 
 def _divided(task: Task, share: int) -> Task:
@@ -170,11 +170,11 @@ def call(folder: str, name: str, requirements: str, board: Any, *arguments: Any)
     requirements: of every machine, see `environment`. board: the actor that gets reports, or None.
     """
     module, _, function = name.partition(":")
-    found: Callable[..., str] = getattr(importlib.import_module(module), function)
+    task: Callable[..., str] = getattr(importlib.import_module(module), function)
 
     def work() -> str:
         check_once(requirements)
-        return found(*arguments)
+        return task(*arguments)
 
     with standing_in(folder), OF_TASKS.task(board):
         return answered(work)

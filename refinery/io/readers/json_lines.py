@@ -308,7 +308,7 @@ class _Values:
             short = int(above[0]) if len(above) else short
         sound = self._sound(starts[:short], ends[:short])
         if sound:
-            yield self._found(starts[:sound], ends[:sound])
+            yield self._gathered(starts[:sound], ends[:sound])
         if sound == len(starts):
             return "all"
         self.at = int(starts[sound])
@@ -365,7 +365,7 @@ class _Values:
                     return k
         return len(starts)
 
-    def _found(self, starts: np.ndarray, ends: np.ndarray) -> Batch:
+    def _gathered(self, starts: np.ndarray, ends: np.ndarray) -> Batch:
         data = self.window.data
         line_numbers = np.empty(len(starts), np.int64)
         kernels.text.lines.lines_before(data, self.counted, starts, line_numbers)
@@ -445,7 +445,7 @@ class _Cuts(_Values):
                 cuts.append(self.safe)
         return cuts
 
-    def _found(self, starts: np.ndarray, ends: np.ndarray) -> Batch:
+    def _gathered(self, starts: np.ndarray, ends: np.ndarray) -> Batch:
         # Only after a whole value: the text on the line before the next value gives its column. And only where what
         # follows tells whether an array is open.
         for end in ends[:-3:-1].tolist():
