@@ -1,6 +1,6 @@
 """refinery: recipes for language-model training text, compiled to DuckDB SQL.
 
-Importing this package loads nothing heavy; `run`, `compile` and `register` import what they need when called.
+Importing this package loads nothing heavy; `run`, `open`, `compile` and `register` import what they need when called.
 """
 
 from __future__ import annotations
@@ -10,14 +10,20 @@ from typing import TYPE_CHECKING, Any
 from refinery.common.version import __version__
 
 if TYPE_CHECKING:
-    from refinery.api import Run, compile, register, run
+    from refinery.api import Run, compile, open, register, run
 
-__all__ = ["Run", "__version__", "compile", "register", "run"]
+_OF_API = ("Run", "compile", "open", "register", "run")
+__all__ = ["Run", "__version__", "compile", "open", "register", "run"]
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("Run", "compile", "register", "run"):
+    if name in _OF_API:
         from refinery import api
 
         return getattr(api, name)
     raise AttributeError(f"module 'refinery' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The public names, for completion."""
+    return sorted(__all__)

@@ -1,15 +1,13 @@
-"""The Python API: `refinery.run`, `refinery.compile`, `refinery.register`."""
+"""The Python API: `refinery.run`, `refinery.open`, `refinery.compile`, `refinery.register`."""
 
 from __future__ import annotations
 
 import importlib.util
-import json
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
-
-import pyarrow as pa
 
 from refinery.common.lazy import duckdb
 from refinery.common.paths import shorter
@@ -20,7 +18,7 @@ from refinery.compiler.program import build
 from refinery.compiler.script.between_stages import ScriptPass
 from refinery.compiler.script.script import ScriptExport, ScriptInput, script
 from refinery.dedup.script_functions import SET_FUNCTIONS
-from refinery.errors import DataError, OperatorError, Problem, RecipeError
+from refinery.errors import DataError, Problem, RecipeError
 from refinery.execution.needs import ready
 from refinery.execution.open import open_recipe
 from refinery.execution.run import Progress, execute
@@ -32,131 +30,63 @@ from refinery.io.writers.export import stats_path
 from refinery.operators import Function, Library
 from refinery.operators.processes import using_processes
 from refinery.planning.plan import CompiledStage, Plan
+from refinery.python.datasets import samples_and_keys
+from refinery.python.progress import shown
+from refinery.python.run import Run, open_run, run_of
 from refinery.recipe import Recipe
 from refinery.recipe.absolute_paths import seen_from_here
-from refinery.results.database import Counts
-from refinery.results.delivery import not_as_left
-from refinery.results.kept_samples import KeptSamples
-from refinery.results.open_tables import open_tables
-from refinery.results.pandas_frames import frame_of
 from refinery.results.stdout import pour
-from refinery.storage.run_folder import RunDir
 from refinery.storage.urls import is_stdout
 from refinery.workers.functions import register as register_functions
 
-_REPLACED = "a later run has replaced the results of this one. Use the object that it has returned, or give each run a work_dir of its own"
 # Types of CSV columns, by their names in Arrow and DuckDB.
 _CSV_TYPES = {"bool": "BOOLEAN", "int64": "BIGINT", "double": "DOUBLE"}
 
 
-@dataclass(frozen=True)
-class Run:
-    """A finished run.
-
-    work_dir: the run folder. database: its DuckDB file. outputs: files of kept samples, URLs as texts. counts: rows
-    read, kept, removed and quarantined. warnings: lines that a user should read. seconds: wall time. bytes: input
-    processed. run_id: as in the table `runs`.
-    """
-
-    work_dir: Path
-    database: Path
-    outputs: tuple[Path | str, ...]
-    counts: Counts
-    warnings: tuple[str, ...]
-    seconds: float
-    bytes: int
-    run_id: str = ""
-
-    def sql(self, query: str) -> list[tuple[Any, ...]]:
-        """Rows of a query on the run's tables. Raises DataError if a later run has replaced them."""
-        with open_tables(self.database) as con:
-            if self.run_id and con.execute("SELECT run_id FROM runs").fetchall() != [(self.run_id,)]:
-                raise DataError(f"{self.database}: {_REPLACED}")
-            return con.execute(query).fetchall()
-
-    def to_arrow(self) -> pa.Table:
-        """The kept samples as one Arrow table, in order.
-
-        Raises DataError if they are nowhere, of unlike types, or replaced by a later run.
-        """
-        return self._kept.table()
-
-    def to_batches(self) -> pa.RecordBatchReader:
-        """The kept samples, in order, with memory for some batches. Raises DataError as `to_arrow`."""
-        return self._kept.reader()
-
-    def to_duckdb(self, con: duckdb.DuckDBPyConnection | None = None) -> duckdb.DuckDBPyRelation:
-        """A relation that reads the exported files. con: by default DuckDB's own connection."""
-        return self._kept.relation(con if con is not None else duckdb.default_connection())
-
-    def to_pandas(self) -> Any:
-        """The kept samples as a pandas frame, large integers beside NULL as objects. Raises OperatorError without pandas."""
-        if importlib.util.find_spec("pandas") is None:
-            raise OperatorError("to_pandas needs pandas: pip install pandas")
-        return frame_of(self.to_arrow())
-
-    def to_ray(self) -> Any:
-        """The kept samples as a `ray.data.Dataset`, which tasks read (extra `ray`)."""
-        from refinery.execution.ray.kept import dataset_of
-
-        return dataset_of(self._kept)
-
-    @property
-    def _kept(self) -> KeptSamples:
-        if (not self.outputs and self.counts.kept) or any(is_stdout(str(path)) for path in self.outputs):
-            raise DataError(
-                f"{self.work_dir}: the run has left no files of kept samples. Name an export_path that is a file or a "
-                "folder, and no export_type: none"
-            )
-        self._require_own()
-        return KeptSamples(tuple(map(str, self.outputs)), self.counts.kept)
-
-    def _require_own(self) -> None:
-        """Raise DataError if the run folder or the exported files are no longer those of this run."""
-        place = RunDir(self.work_dir).manifest
-        if not self.run_id or not place.is_file():
-            return
-        manifest = json.loads(place.read_text(encoding="utf-8"))
-        if manifest["run_id"] != self.run_id:
-            raise DataError(f"{self.work_dir}: {_REPLACED}")
-        if changed := not_as_left(manifest):
-            raise DataError(changed[0])
-
-
-@using_processes(anew=True)
 def run(
     recipe: str | Path | Mapping[str, Any],
     dataset: Any = None,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     overwrite: bool = False,
     **overrides: Any,
 ) -> Run:
     """Run a recipe to its end.
 
-    recipe: a YAML file, or its content as a dict. dataset: samples in place of `dataset_path`: an Arrow table, batch or
-    reader, a DuckDB relation, a pandas or polars frame, a Hugging Face or Ray dataset, or an iterable of dicts or Arrow
-    batches; streams are read once, into files of the run folder. progress: called with (bytes done, bytes in all). overwrite: overwrite also files that no
-    run has written. overrides: recipe keys with new values.
+    recipe: a YAML file, or its content as a dict. dataset: samples in place of `dataset_path`: a path or a list of
+    paths, the text of a query, an Arrow table, batch or reader, a DuckDB relation, a pandas or polars frame, a Hugging
+    Face or Ray dataset, or an iterable of dicts or Arrow batches; streams are read once, into files of the run folder.
+    progress: called with (bytes done, bytes in all); True: a bar; by default a bar in notebooks. overwrite: overwrite
+    also files that no run has written. overrides: recipe keys with new values.
     Raises RecipeError, DataError, OperatorError, ConservationError or OutputError.
     """
+    dataset, overrides = samples_and_keys(dataset, overrides)
+    with shown(progress) as report:
+        return _run(recipe, dataset, report, overwrite, overrides)
+
+
+@using_processes(anew=True)
+def _run(
+    recipe: str | Path | Mapping[str, Any],
+    dataset: Any,
+    progress: Progress | None,
+    overwrite: bool,
+    overrides: Mapping[str, Any],
+) -> Run:
     opened, library = open_recipe(recipe, overrides, need_inputs=dataset is None)
     outcome = execute(opened, library, dataset, progress, overwrite=overwrite)
     pour(outcome)
-    return Run(
-        outcome.run_dir.root,
-        outcome.run_dir.database,
-        outcome.outputs,
-        outcome.counts,
-        (*map(str, outcome.alarms), *map(str, opened.ignored), *outcome.notes),
-        outcome.seconds,
-        outcome.bytes,
-        outcome.run_id,
-    )
+    return run_of(outcome, map(str, opened.ignored))
+
+
+def open(work_dir: str | os.PathLike[str]) -> Run:
+    """Open a finished run by its folder. Raises DataError where there is none."""
+    return open_run(work_dir)
 
 
 @using_processes(anew=True)
 def compile(recipe: str | Path | Mapping[str, Any], dataset: Any = None, **overrides: Any) -> str:
     """Compile a recipe to a readable SQL script. Raises as `run` does; the input must exist, for its columns."""
+    dataset, overrides = samples_and_keys(dataset, overrides)
     return script_of(*open_recipe(recipe, overrides, need_inputs=dataset is None), dataset)
 
 

@@ -24,13 +24,6 @@ from refinery.results.stdout import pour
 # Files of an export that are printed by their names.
 _NAMED = 3
 
-EXAMPLES = """
-SELECT t._row, t.operator, t.original_text, t.processed_text, l.reason
-FROM trace t LEFT JOIN ledger l ON l._row = t._row AND l.step = t.step
-QUALIFY row_number() OVER (PARTITION BY t.step ORDER BY t._row) <= 2
-ORDER BY t.step, t._row
-"""
-
 
 def run(opened: Opened, quiet: bool, as_json: bool, show: bool, fresh: bool = False, overwrite: bool = False) -> None:
     """`refinery run`."""
@@ -167,7 +160,7 @@ def files_of(paths: Sequence[Any]) -> str:
 
 
 def _show(out: Any, con: Any) -> None:
-    rows = con.execute(EXAMPLES).fetchall()
+    rows = con.execute(console.EXAMPLES.format(most=2)).fetchall()
     if rows:
         out.print("Two examples of each step's work, from the table trace:")
         out.print(console.examples(rows))

@@ -26,6 +26,13 @@ _WATERFALL = """
 SELECT step, operator, kind, rows_in, removed, changed, quarantined, rows_out, seconds, {name}
 FROM steps ORDER BY rows_in DESC, step  -- as they ran: a filter that was moved is given what the one before has left
 """
+# Traced changes and removals, the first `most` of each step.
+EXAMPLES = """
+SELECT t._row, t.operator, t.original_text, t.processed_text, l.reason
+FROM trace t LEFT JOIN ledger l ON l._row = t._row AND l.step = t.step
+QUALIFY row_number() OVER (PARTITION BY t.step ORDER BY t._row) <= {most}
+ORDER BY t.step, t._row
+"""
 # Columns of the waterfall after the operator.
 _NUMBERS = ("rows in", "removed", "changed", "quarantined", "rows out", "seconds")
 # Without a terminal: the width of tables, and the seconds between lines of progress.
@@ -134,6 +141,13 @@ def _shown(quiet: bool) -> Iterator[Any]:
     if not sys.stderr.isatty():
         yield _lines()
         return
+    with terminal_bar() as bar:
+        yield bar
+
+
+@contextmanager
+def terminal_bar() -> Iterator[Bar]:
+    """The progress bar on standard error."""
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
     from rich.table import Column
 
@@ -204,6 +218,12 @@ def _progress_parts(done: int, total: int, elapsed: float) -> list[str]:
     remaining = f"{left:.0f} s" if left < 100 else f"{left / 60:.0f} min" if left < 6000 else f"{left / 3600:.1f} h"
     parts = [f"{size(done)} of {size(total)}", rate(done, elapsed)]
     return [*parts, f"{remaining} left"] if done < total else parts
+
+
+def progress_line(done: int, total: int, elapsed: float) -> str:
+    """Progress of a run on one line."""
+    what = "refining" if done < total else "writing tables"
+    return ", ".join([what, *_progress_parts(done, total, elapsed)])
 
 
 def fitting(parts: Sequence[str], width: int) -> str:
