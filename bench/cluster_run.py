@@ -127,7 +127,7 @@ def run(settings: dict[str, Any]) -> dict[str, Any]:
         began, busy = time.perf_counter(), time.process_time()
         found = refinery.run(settings["recipe"], **settings["keys"])
         seconds, busy = time.perf_counter() - began, time.process_time() - busy
-        [(shards, size)] = found.sql("SELECT (SELECT count(*) FROM shards), bytes FROM runs")
+        [(shards, size)] = found.sql("SELECT (SELECT count(*) FROM shards), bytes FROM runs").fetchall()
     finally:
         ray.shutdown()
     rows = {"read": found.counts.read, "kept": found.counts.kept}

@@ -100,7 +100,7 @@ def run(texts: Sequence[str], operator: str, params: Mapping[str, Any], queries:
     with tempfile.TemporaryDirectory() as folder:
         recipe = {"export_path": f"{folder}/kept.jsonl", "np": 2, "process": [{operator: dict(params)}]}
         done = refinery.run(recipe, dataset=pa.table({"text": list(texts)}))
-        return [done.sql(query) for query in queries]
+        return [done.sql(query).fetchall() for query in queries]
 
 
 def found_pairs(given: Sequence[Pair], operator: str, params: Mapping[str, Any]) -> Found:

@@ -6,7 +6,9 @@ Messages name the place, the problem and the cure; an error with several problem
 from __future__ import annotations
 
 import difflib
+import os
 import re
+import traceback
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -53,6 +55,12 @@ class RefineryError(Exception):
 
     exit_code = 1
     problems: tuple[Problem, ...] = ()  # all problems, if there are several
+
+    def _render_traceback_(self) -> list[str]:
+        """Lines that IPython and notebooks show in place of a traceback; REFINERY_TRACEBACK=1 brings that back."""
+        if os.environ.get("REFINERY_TRACEBACK"):
+            return traceback.format_exception(self)
+        return [f"{type(self).__name__}: {self}", *getattr(self, "__notes__", ())]
 
 
 class RecipeError(RefineryError):

@@ -94,7 +94,7 @@ def exported(run: Run) -> list[Any]:
 
 def rows(run: Run, table: str, columns: str = "*", where: str = "TRUE") -> list[tuple[Any, ...]]:
     """Rows of a table in its own order."""
-    return run.sql(f"SELECT {columns} FROM {table} WHERE {where}")
+    return run.sql(f"SELECT {columns} FROM {table} WHERE {where}").fetchall()
 
 
 def content(run: Run, *without: str) -> dict[str, list[tuple[Any, ...]]]:

@@ -44,7 +44,7 @@ def rows_of(query: str) -> duckdb.DuckDBPyRelation:
     con = duckdb.default_connection()
     try:
         [statement] = con.extract_statements(query)
-        if statement.type != duckdb.StatementType.SELECT_STATEMENT:
+        if statement.type != duckdb.StatementType.SELECT:
             raise DataError(f"dataset: {query!r:.200} is no query. Write SELECT ... or FROM ...")
         return con.sql(query)
     except ValueError:

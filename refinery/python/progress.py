@@ -42,7 +42,7 @@ def shown(progress: Progress | bool | None) -> Iterator[Progress | None]:
 
 def in_notebook() -> bool:
     """True where the caller's output is a notebook: IPython runs with a kernel, as in Jupyter, VS Code or Colab."""
-    if "IPython" not in sys.modules:
+    if sys.modules.get("IPython") is None:
         return False
     from IPython import get_ipython
 

@@ -70,26 +70,6 @@ class Run:
         self._require_open()
         return self._tables.own()
 
-    @property
-    def kept(self) -> duckdb.DuckDBPyRelation:
-        """The kept samples: `_row`, file, line and fields as read."""
-        return self.sql("FROM samples WHERE fate = 'kept'")
-
-    @property
-    def removed(self) -> duckdb.DuckDBPyRelation:
-        """The removed samples, with step, reason, value and bound."""
-        return self.sql("FROM removed")
-
-    @property
-    def changed(self) -> duckdb.DuckDBPyRelation:
-        """The traced changes of texts, with the text before and after."""
-        return self.sql("FROM changed")
-
-    @property
-    def quarantined(self) -> duckdb.DuckDBPyRelation:
-        """The samples in quarantine, with their errors."""
-        return self.sql("FROM quarantine")
-
     @cached_property
     def _tables(self) -> ThreadConnections:
         return ThreadConnections(self.database, self.run_id)

@@ -44,7 +44,7 @@ def ends(tmp_path: Path, **keys: Any) -> tuple[set[str], set[int]]:
         write_lines(tmp_path / "in.jsonl", texts(f"text {k}" for k in range(60)))
     given = {"operators": [str(tmp_path / "ops")], "shard_size": 800, "workers": "threads"}
     run = refinery.run(settings(tmp_path, [{"own_mapper": None}], **given | keys))
-    found = {count for (count,) in run.sql("SELECT DISTINCT reused FROM shards")}
+    found = {count for (count,) in run.sql("SELECT DISTINCT reused FROM shards").fetchall()}
     return {sample["text"].split()[-1] for sample in exported(run)}, found
 
 
@@ -161,7 +161,7 @@ def test_a_file_that_nothing_declares(tmp_path: Path, body: str, workers: str) -
             path.write_text(path.read_text() + "\n")  # a new process, or an edit, reads it again
         run = refinery.run(recipe)
         assert {sample["text"].split()[-1] for sample in exported(run)} == {word}
-        assert run.sql("SELECT DISTINCT reused FROM shards") == [(0,)]
+        assert run.sql("SELECT DISTINCT reused FROM shards").fetchall() == [(0,)]
         assert [
             note
             for note in run.warnings
@@ -173,7 +173,7 @@ def test_a_file_that_nothing_declares(tmp_path: Path, body: str, workers: str) -
         )
         for reused in (0, 2):
             run = refinery.run(recipe)
-            assert run.sql("SELECT DISTINCT reused FROM shards") == [(reused,)]
+            assert run.sql("SELECT DISTINCT reused FROM shards").fetchall() == [(reused,)]
             assert not [note for note in run.warnings if "nothing declares" in note or " opens " in note]
 
 

@@ -50,7 +50,7 @@ def test_a_full_disk(
     (small / "ballast").unlink()
     subprocess.run(["mount", "-o", "remount,size=40m", str(small)], check=True)
     run = refinery.run(recipe)
-    assert run.sql("SELECT sum(reused) > 3 FROM shards") == [(True,)] and len(exported(run)) == 6000
+    assert run.sql("SELECT sum(reused) > 3 FROM shards").fetchall() == [(True,)] and len(exported(run)) == 6000
 
 
 @pytest.mark.parametrize(

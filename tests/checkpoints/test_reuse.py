@@ -49,7 +49,7 @@ def asked(folder: Path, steps: list[Any] = STEPS, **keys: Any) -> dict[str, Any]
 
 def reused(run: Run) -> list[int]:
     """Stages that were there already, by shard."""
-    return [count for (count,) in run.sql("SELECT reused FROM shards ORDER BY shard")]
+    return [count for (count,) in run.sql("SELECT reused FROM shards ORDER BY shard").fetchall()]
 
 
 def left(run: Run) -> tuple[Any, bytes]:
@@ -120,7 +120,7 @@ def test_content_counts_and_not_its_place(done: Path, plain: tuple[Any, bytes]) 
     (done / "source").unlink()
     run = refinery.run(asked(done))
     assert reused(run)[:-1] == all_of(run)[:-1] and run.outputs[0].read_bytes() == plain[1]
-    assert run.sql("SELECT DISTINCT file FROM quarantine") == [(str(done / "in.jsonl"),)]
+    assert run.sql("SELECT DISTINCT file FROM quarantine").fetchall() == [(str(done / "in.jsonl"),)]
 
 
 @pytest.mark.long
@@ -148,8 +148,8 @@ def test_a_project_that_is_moved_with_its_runs_goes_on(tmp_path: Path, monkeypat
     monkeypatch.chdir(after)
     second = refinery.run({**keys, "process": steps})
     assert min(reused(second)) >= 1 and second.counts == first.counts
-    assert second.sql("SELECT DISTINCT file FROM quarantine") == [(str(after / "in.jsonl"),)]
-    assert second.sql("SELECT DISTINCT file FROM shards") == [(str(after / "in.jsonl"),)]
+    assert second.sql("SELECT DISTINCT file FROM quarantine").fetchall() == [(str(after / "in.jsonl"),)]
+    assert second.sql("SELECT DISTINCT file FROM shards").fetchall() == [(str(after / "in.jsonl"),)]
 
 
 def test_a_changed_filter_runs_again_from_its_stage(done: Path, plain: tuple[Any, bytes], tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_only_changed_files_run_again(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b"number 7", b"number 8"))
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     run = refinery.run(asked(tmp_path, **keys))
-    assert run.sql("SELECT file, max(reused) FROM shards GROUP BY 1 ORDER BY 1") == [
+    assert run.sql("SELECT file, max(reused) FROM shards GROUP BY 1 ORDER BY 1").fetchall() == [
         (str(tmp_path / "in" / f"{name}.jsonl"), count) for name, count in (("a", 2), ("b", 0), ("c", 2))
     ]
     other = refinery.run(asked(tmp_path, **keys, work_dir=tmp_path / "other", export_path=tmp_path / "other.jsonl"))

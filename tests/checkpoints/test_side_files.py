@@ -74,7 +74,7 @@ def left(run: Run) -> tuple[Any, bytes]:
 
 
 def reused(run: Run) -> set[int]:
-    return {count for (count,) in run.sql("SELECT DISTINCT reused FROM shards")}
+    return {count for (count,) in run.sql("SELECT DISTINCT reused FROM shards").fetchall()}
 
 
 @pytest.mark.parametrize("steps", named(READERS, "later", "names", "keep"))
@@ -97,7 +97,7 @@ def test_sums_are_by_the_groups_of_now(tmp_path: Path) -> None:
     for text, name in ((OLD, "run"), (NEW, "run"), (NEW, "fresh")):
         put(tmp_path, text)
         run = refinery.run(asked(tmp_path, [{"text_length_filter": {}}], name, **keys))
-        found.append(run.sql("SELECT * FROM stat_summary ORDER BY ALL"))
+        found.append(run.sql("SELECT * FROM stat_summary ORDER BY ALL").fetchall())
     assert found[1] == found[2] != found[0]
 
 

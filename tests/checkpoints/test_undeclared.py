@@ -95,7 +95,7 @@ def recipe_of(tmp_path: Path, body: str, header: str = "", **keys: Any) -> dict[
 
 
 def reused(run: Any) -> int:
-    [(count,)] = run.sql("SELECT DISTINCT reused FROM shards")
+    [(count,)] = run.sql("SELECT DISTINCT reused FROM shards").fetchall()
     return int(count)
 
 
@@ -172,7 +172,7 @@ def test_the_operator_of_the_documents_is_used_again(tmp_path: Path) -> None:
     write_lines(tmp_path / "in.jsonl", texts(f"some text of many letters {k}" for k in range(60)))
     steps = [{"character_entropy_filter": {}}]
     recipe = settings(tmp_path, steps, operators=[str(tmp_path / "ops")], shard_size=800)
-    call = "import json, sys, refinery\nprint(refinery.run(json.loads(sys.argv[1])).sql('SELECT sum(reused), count(*) FROM shards'))"
+    call = "import json, sys, refinery\nprint(refinery.run(json.loads(sys.argv[1])).sql('SELECT sum(reused), count(*) FROM shards').fetchall())"
     for again in (False, True):
         command = [sys.executable, "-c", call, json.dumps(recipe)]
         printed = subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout

@@ -97,7 +97,10 @@ def test_results(operators: Path, tmp_path: Path) -> None:
             "process": steps,
         }
     )
-    assert run.sql("SELECT letters, letters_2, letters_3 FROM stats ORDER BY _row") == [(2, 4, 101), (3, 6, 102)]
+    assert run.sql("SELECT letters, letters_2, letters_3 FROM stats ORDER BY _row").fetchall() == [
+        (2, 4, 101),
+        (3, 6, 102),
+    ]
 
 
 @pytest.mark.parametrize("given", ["", ", letter='a', more=1", ", other='a'"])

@@ -97,4 +97,4 @@ def test_results(fused: bool, model: Any, tmp_path: Path) -> None:
         }
     )
     # The mark of a word's beginning is a word where it is a piece by itself; the unknown 12 is no word.
-    assert run.sql("SELECT num_words, word_rep_ratio FROM stats ORDER BY _row") == [(6, 0.4), (4, 0.0)]
+    assert run.sql("SELECT num_words, word_rep_ratio FROM stats ORDER BY _row").fetchall() == [(6, 0.4), (4, 0.0)]

@@ -199,7 +199,7 @@ def test_row_is_the_number_in_the_input(tmp_path: Path, monkeypatch: pytest.Monk
     recipe = {"dataset_path": ["docs.jsonl", "docs.jsonl"], "process": [{"sql_filter": {"where": "_row % 5 = 0"}}]}
     run = refinery.run({**recipe, "export_path": "out.jsonl"}, shard_size=40)
     assert run.counts.read == 18
-    assert run.sql("SELECT _row FROM stats WHERE kept ORDER BY 1") == [(0,), (5,), (10,), (15,)]
+    assert run.sql("SELECT _row FROM stats WHERE kept ORDER BY 1").fetchall() == [(0,), (5,), (10,), (15,)]
 
 
 def test_text_is_what_the_step_is_given() -> None:
@@ -318,7 +318,7 @@ def test_columns_of_any_name_in_tables(tmp_path: Path, names: Sequence[str]) -> 
         except DataError as error:  # a name that a script uses itself
             assert "rename it, or use `refinery run`" in str(error)
             run = refinery.run(recipe | {"export_type": "none", "work_dir": str(tmp_path / "run")}, dataset)
-            assert run.sql("SELECT _row FROM ledger") == [(1,)], name
+            assert run.sql("SELECT _row FROM ledger").fetchall() == [(1,)], name
             continue
         with duckdb.connect() as con:
             con.register("dataset", dataset)
@@ -410,7 +410,7 @@ def test_paths_stay_texts(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyP
     target.unlink()
     with duckdb.connect() as con:
         con.execute(refinery.compile(recipe)).fetchall()
-        assert con.execute("SELECT * FROM ledger").fetchall() == run.sql("SELECT * FROM ledger")
+        assert con.execute("SELECT * FROM ledger").fetchall() == run.sql("SELECT * FROM ledger").fetchall()
     assert target.read_bytes() == written
 
 

@@ -111,13 +111,13 @@ def check_filter(case: dict[str, Any], given: dict[int, Any], done: refinery.Run
     ids = list(given)
     kept = set(lines_of(done.outputs[0]))
     assert kept == {result["id"] for result in case["results"] if result["keep"]}
-    removed = {ids[row] for (row,) in done.sql("SELECT _row FROM ledger")}
+    removed = {ids[row] for (row,) in done.sql("SELECT _row FROM ledger").fetchall()}
     assert removed == {result["id"] for result in case["results"] if not result["keep"]}
     names = sorted(case["results"][0]["stats"])
     if not names:
         return
     columns = ", ".join(f'"{name}"' for name in names)
-    measured = {ids[row]: values for row, *values in done.sql(f"SELECT _row, {columns} FROM stats")}
+    measured = {ids[row]: values for row, *values in done.sql(f"SELECT _row, {columns} FROM stats").fetchall()}
     for result in case["results"]:
         for name, value in zip(names, measured[result["id"]], strict=True):
             assert value == pytest.approx(result["stats"][name], rel=1e-9, abs=0), (result["id"], name)

@@ -63,9 +63,9 @@ def test_recorded_case(recorded: Path, name: str, case: dict[str, Any], tmp_path
 def check_clusters(case: dict[str, Any], run: refinery.Run, ids: list[int]) -> None:
     """The clusters are the recorded groups; every removed row names the one that stays."""
     found: dict[int, list[int]] = {}
-    for cluster, row in run.sql("SELECT cluster, _row FROM clusters"):
+    for cluster, row in run.sql("SELECT cluster, _row FROM clusters").fetchall():
         found.setdefault(cluster, []).append(ids[row])
     assert sorted(sorted(group) for group in found.values()) == sorted(sorted(group) for group in case["groups"])
     survivors = {min(group): set(group) for group in case["groups"]}
-    for row, kept in run.sql("SELECT _row, kept_instead FROM ledger"):
+    for row, kept in run.sql("SELECT _row, kept_instead FROM ledger").fetchall():
         assert ids[row] in survivors[ids[kept]]

@@ -116,7 +116,7 @@ def test_a_public_recipe_keeps_the_rows_of_data_juicer(
 ) -> None:
     done, expected = run(name, documents, tmp_path), EXPECTED[name]
     assert done.counts.quarantined == 0
-    left = [list(row) for row in done.sql("SELECT operator, rows_out FROM steps ORDER BY step")]
+    left = [list(row) for row in done.sql("SELECT operator, rows_out FROM steps ORDER BY step").fetchall()]
     odd = LEFT.get(name, {})
     assert [[operator, rows] for operator, rows in left if rows != odd.get(operator)] == [
         recorded for recorded, (operator, rows) in zip(expected["left"], left, strict=True) if rows != odd.get(operator)

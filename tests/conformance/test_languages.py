@@ -43,7 +43,10 @@ def test_language_id(case: dict[str, Any], documents: Path, tmp_path: Path) -> N
     model = published() if folder == "lid.176.ftz" else JUICER / folder / "lid.176.bin"
     done = run([{LANGUAGE_ID: {**case["params"], "model": str(model)}}], documents, tmp_path)
     given = [document["id"] for document in lines(documents)]
-    measured = {given[row]: (lang, score) for row, lang, score in done.sql("SELECT _row, lang, lang_score FROM stats")}
+    measured = {
+        given[row]: (lang, score)
+        for row, lang, score in done.sql("SELECT _row, lang, lang_score FROM stats").fetchall()
+    }
     assert measured == {r["id"]: (r["stats"]["lang"], r["stats"]["lang_score"]) for r in case["results"]}
     assert kept(done, given) == {result["id"] for result in case["results"] if result["keep"]}
     assert done.counts.quarantined == 0
@@ -71,7 +74,7 @@ def test_rule_of_language_id(case: dict[str, Any], tmp_path: Path, monkeypatch: 
 
 
 def kept(done: refinery.Run, given: Sequence[Any]) -> set[Any]:
-    removed = {given[row] for (row,) in done.sql("SELECT _row FROM ledger")}
+    removed = {given[row] for (row,) in done.sql("SELECT _row FROM ledger").fetchall()}
     return set(given) - removed
 
 
@@ -95,13 +98,13 @@ def test_datatrove_languages(case: dict[str, Any], trove: Path, tmp_path: Path) 
     model = str(JUICER / "assets" / case["model"] / "lid.176.bin")
     done, given = decided({"language_filter": {**case["params"], "model": model}}, trove, tmp_path)
     assert kept(done, given) == {result["id"] for result in case["results"] if result["keep"]}
-    rows = done.sql("SELECT _row, language, language_score FROM stats")
+    rows = done.sql("SELECT _row, language, language_score FROM stats").fetchall()
     assert {given[row]: (language, score) for row, language, score in rows} == {
         r["id"]: (r["metadata"]["language"], r["metadata"]["language_score"]) for r in case["results"]
     }
     if "keep_top_pairs_threshold" in case["params"]:
         top = f"top_language_{case['params']['languages']}_score"
-        rows = done.sql(f"SELECT _row, {top} FROM stats")
+        rows = done.sql(f"SELECT _row, {top} FROM stats").fetchall()
         assert {given[row]: score for row, score in rows} == {r["id"]: r["metadata"].get(top) for r in case["results"]}
 
 
@@ -121,7 +124,7 @@ def test_datatrove_classifier(case: dict[str, Any], trove: Path, tmp_path: Path)
     }
     done, given = decided({"fasttext_filter": step}, trove, tmp_path)
     columns = ", ".join(f"fasttext_{label}" for label in thresholds)
-    for row, *scores in done.sql(f"SELECT _row, {columns} FROM stats"):
+    for row, *scores in done.sql(f"SELECT _row, {columns} FROM stats").fetchall():
         metadata = next(result["metadata"] for result in case["results"] if result["id"] == given[row])
         assert scores == [metadata.get(f"__label__{label}") for label in thresholds]
     blank = {document["id"] for document in lines(trove) if not document["text"].strip()}  # datatrove removes these

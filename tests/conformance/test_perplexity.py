@@ -30,6 +30,6 @@ def test_recorded_case(case: dict[str, Any], documents: Path, tmp_path: Path) ->
     done = run([{"perplexity_filter": params}], documents, tmp_path)
     given = [json.loads(line)["id"] for line in documents.read_bytes().decode().rstrip("\n").split("\n")]
     check_filter(case, dict.fromkeys(given), done)
-    measured = {given[row]: value for row, value in done.sql("SELECT _row, perplexity FROM stats")}
+    measured = {given[row]: value for row, value in done.sql("SELECT _row, perplexity FROM stats").fetchall()}
     assert measured == {result["id"]: result["stats"]["perplexity"] for result in case["results"]}
     assert done.counts.quarantined == 0

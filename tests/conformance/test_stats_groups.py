@@ -274,4 +274,4 @@ def test_hosts(tmp_path: Path, recorded: Path) -> None:
         expected: dict[str, int] = {}
         for case in cases:
             expected[case[group]] = expected.get(case[group], 0) + 1
-        assert dict(done.sql(f"SELECT key, n FROM stat_summary WHERE \"group\" = '{group}'")) == expected
+        assert dict(done.sql(f"SELECT key, n FROM stat_summary WHERE \"group\" = '{group}'").fetchall()) == expected

@@ -42,8 +42,8 @@ def measured(
     recipe = {"dataset_path": str(source), "export_path": str(folder / "out.jsonl"), "process": list(steps), "np": 1}
     run = refinery.run(recipe)
     assert run.counts.kept == len(documents)
-    names = [row[0] for row in run.sql("DESCRIBE stats")][2:]
-    rows = run.sql("SELECT * EXCLUDE (_row, kept) FROM stats ORDER BY _row")
+    names = [row[0] for row in run.sql("DESCRIBE stats").fetchall()][2:]
+    rows = run.sql("SELECT * EXCLUDE (_row, kept) FROM stats ORDER BY _row").fetchall()
     return {d["id"]: dict(zip(names, row, strict=True)) for d, row in zip(documents, rows, strict=True)}
 
 

@@ -38,6 +38,6 @@ def test_recorded_case(name: str, case: dict[str, Any], documents: Path, tmp_pat
     given = list(lines_of(documents))
     check_filter(case, dict.fromkeys(given), done)
     (stat,) = case["results"][0]["stats"]
-    measured = {given[row]: value for row, value in done.sql(f"SELECT _row, {stat} FROM stats")}
+    measured = {given[row]: value for row, value in done.sql(f"SELECT _row, {stat} FROM stats").fetchall()}
     assert measured == {result["id"]: result["stats"][stat] for result in case["results"]}
     assert done.counts.quarantined == 0

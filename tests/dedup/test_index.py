@@ -83,7 +83,7 @@ def test_later_runs_know_what_earlier_ones_kept(tmp_path: Path, name: str, param
     two = refine(tmp_path / "2", texts(second), steps, **keys, open_tracer=True)
     stays, goes = (2, 1) if last else (1, 2)
     assert [row["id"] for row in exported(two)] == sorted([stays, 5])
-    run_id = one.sql("SELECT run_id FROM runs")[0][0]
+    run_id = one.sql("SELECT run_id FROM runs").fetchall()[0][0]
     found = {row: others for row, *others in rows(two, "duplicates", "_row, kept, via, kept_in_index")}
     assert found == {
         0: [None, None, f"mine {run_id} row 2"],
@@ -108,7 +108,7 @@ def test_later_runs_know_what_earlier_ones_kept(tmp_path: Path, name: str, param
     three = refine(tmp_path / "3", texts(second), steps, **keys)
     assert exported(three) == [] and three.counts.removed == len(second)
     names = {found for (found,) in rows(three, "duplicates", "kept_in_index")}
-    last_id = two.sql("SELECT run_id FROM runs")[0][0]
+    last_id = two.sql("SELECT run_id FROM runs").fetchall()[0][0]
     assert {name.partition(" row ")[0] for name in names} == {f"mine {run_id}", f"mine {last_id}"}
     assert files(folder) == before  # there was nothing to add
 
@@ -390,12 +390,12 @@ def test_a_run_that_is_repeated_does_not_meet_itself(known: Path, tmp_path: Path
     write_lines(tmp_path / "new" / "in.jsonl", texts(["b", "c", "d", "E"]))
     recipe = settings(tmp_path / "new", step(known), open_tracer=True)
     first = refinery.run(recipe)
-    samples, duplicates = exported(first), first.sql("FROM duplicates")
+    samples, duplicates = exported(first), first.sql("FROM duplicates").fetchall()
     assert [row["text"] for row in samples] == ["c", "d", "E"]
     refine(tmp_path / "other", texts(["d", "e", "f"]), step(known))
     names, marks = {path.name for path in known.iterdir()}, remembered(known)
     again = refinery.run(recipe)
-    assert exported(again) == samples and again.sql("FROM duplicates") == duplicates
+    assert exported(again) == samples and again.sql("FROM duplicates").fetchall() == duplicates
     assert remembered(known) == marks and {path.name for path in known.iterdir()} == names
     # With another recipe other samples stay, and those are what is remembered.
     shorter = [{"sql_filter": {"where": "text <> 'c'"}}, *step(known)]

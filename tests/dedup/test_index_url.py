@@ -70,8 +70,8 @@ def test_later_runs_know_what_earlier_ones_kept(url: str, tmp_path: Path) -> Non
     assert kept(one) == ["a", "b"] and len(listed(url)) == 1
     two = refine(tmp_path / "2", texts(["c", "B", "c", "d"]), step(f"{url}/"), project_name="mine")
     assert kept(two) == ["c", "d"] and len(listed(url)) == 2
-    run_id = one.sql("SELECT run_id FROM runs")[0][0]
-    found = two.sql("SELECT reason FROM ledger WHERE _row = 1 AND reason IS NOT NULL")
+    run_id = one.sql("SELECT run_id FROM runs").fetchall()[0][0]
+    found = two.sql("SELECT reason FROM ledger WHERE _row = 1 AND reason IS NOT NULL").fetchall()
     assert found == [(f"duplicate of mine {run_id} row 1",)]
     before = objects(url)
     assert kept(refine(tmp_path / "3", texts(["d", "a"]), step(url))) == [] and objects(url) == before

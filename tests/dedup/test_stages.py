@@ -151,7 +151,10 @@ def test_statistics_of_all_stages_are_exported(plain: Run) -> None:
     assert [row["__dj__stats__"] for row in exported(plain)] == stats
     beside = lines_of(plain.outputs[0].with_name("out_stats.jsonl"))
     assert [row["__dj__stats__"] for row in beside] == stats
-    assert plain.sql("SELECT count(text_len), count(text_len_7), count(*) FROM stats")[0][2] == len(DOCUMENTS) - 2
+    assert (
+        plain.sql("SELECT count(text_len), count(text_len_7), count(*) FROM stats").fetchall()[0][2]
+        == len(DOCUMENTS) - 2
+    )
 
 
 def test_a_row_that_fails_after_a_deduplicator_is_quarantined_with_its_own_line(plain: Run) -> None:
@@ -218,7 +221,7 @@ def test_cuts_and_workers_change_nothing(tmp_path: Path, source: Path, plain: Ru
     others = {name: value for name, value in keys.items() if name != "shard"} | TRACED
     size = -(-source.stat().st_size // count)
     found = refinery.run(settings(tmp_path, STEPS, dataset_path=source, shard_size=size, **others))
-    assert found.sql("SELECT count(*) FROM shards") == [(count,)]
+    assert found.sql("SELECT count(*) FROM shards").fetchall() == [(count,)]
     assert content(found, "shards") == content(plain, "shards")
     assert found.outputs[0].read_bytes() == plain.outputs[0].read_bytes()
 
@@ -276,7 +279,7 @@ def test_tables_give_what_lines_give(tmp_path: Path) -> None:
     run = refinery.run(settings(tmp_path, SHORT, **keys, shard_size=100, np=2))
     out = pq.read_table(run.outputs[0])
     assert out.schema.names == ["text", "n"] and out.schema.field("n").type == pa.int64()
-    assert run.sql("SELECT count(*) > 4 FROM shards") == [(True,)]
+    assert run.sql("SELECT count(*) > 4 FROM shards").fetchall() == [(True,)]
     assert [(row["text"], row["n"]) for row in out.to_pylist()] == short(FEW)
 
     run = refinery.run(settings(tmp_path, SHORT, dataset_path="nowhere"), dataset=table)
@@ -325,7 +328,7 @@ def test_many_text_files(tmp_path: Path) -> None:
     gone = first_of(lambda sample: sample["text"], [dict(s, row=row) for row, s in enumerate(FEW)], lambda sample: 0)
     left = [FEW[row]["text"] for row in range(0, len(FEW), 2) if row not in gone]
     assert exported(run) == [{"text": text, "__dj__suffix__": ".txt"} for text in left]
-    assert run.sql("SELECT count(*) > 3 FROM shards") == [(True,)]
+    assert run.sql("SELECT count(*) > 3 FROM shards").fetchall() == [(True,)]
 
 
 def test_a_sample_of_the_input(tmp_path: Path) -> None:

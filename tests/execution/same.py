@@ -28,13 +28,13 @@ def assert_same(
     """
     keys = {"dataset_path": path, "open_tracer": True, "trace_num": 5, "shard_size": 1 << 40, **keys}
     first = refinery.run(settings(folder / "first", steps, **keys))
-    assert first.sql("SELECT count(*) FROM shards") == [(1,)]
+    assert first.sql("SELECT count(*) FROM shards").fetchall() == [(1,)]
     expected = left_by(first)
-    files = [(Path(name).name, *rest) for name, *rest in first.sql("SELECT * FROM files")]
+    files = [(Path(name).name, *rest) for name, *rest in first.sql("SELECT * FROM files").fetchall()]
     for name, changed in variants.items():
         run = refinery.run(settings(folder / name, steps, **{**keys, **changed}))
         found = left_by(run)
         assert found[0] == expected[0], name
         assert found[1:] == expected[1:], name
-        assert [(Path(name).name, *rest) for name, *rest in run.sql("SELECT * FROM files")] == files
+        assert [(Path(name).name, *rest) for name, *rest in run.sql("SELECT * FROM files").fetchall()] == files
     return first

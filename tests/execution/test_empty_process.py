@@ -20,7 +20,9 @@ def test_samples_are_exported_as_they_are(tmp_path: Path) -> None:
     run = refine(tmp_path, SAMPLES, [])
     assert (run.counts.read, run.counts.kept, run.counts.quarantined) == (4, 2, 2)
     assert run.outputs[0].read_text() == '{"text": "abc",  "n": 1.50}\n{"text": "", "n": null}\n'  # type: ignore[union-attr]
-    assert run.sql("SELECT * FROM steps") == [] and run.sql("SELECT count(*) FROM row_outcomes") == [(2,)]
+    assert run.sql("SELECT * FROM steps").fetchall() == [] and run.sql(
+        "SELECT count(*) FROM row_outcomes"
+    ).fetchall() == [(2,)]
     assert any("process is empty" in line for line in run.warnings)
     assert refine(tmp_path, SAMPLES, []).counts == run.counts  # gone on with
 

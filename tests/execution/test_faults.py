@@ -207,7 +207,7 @@ def test_ctrl_c_ends_a_run_at_once(tmp_path: Path) -> None:
     assert code == 130 and "interrupted" in messages and "Traceback" not in messages
     assert "run the same command again to continue" in messages
     run = refinery.run(slow.recipe)
-    assert run.sql("SELECT reused FROM shards WHERE shard = 0") == [(1,)]
+    assert run.sql("SELECT reused FROM shards WHERE shard = 0").fetchall() == [(1,)]
     assert [row["text"] for row in exported(run)] == [f"text {k}!" for k in range(300)]
 
 

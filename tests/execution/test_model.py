@@ -164,7 +164,7 @@ def test_every_row_meets_the_fate_that_the_recipe_means(
         assert fates == {s.id: s.fate for s in samples}
 
         columns = stat_columns(steps)
-        found = run.sql(f"SELECT {', '.join(['_row', *columns.values()])} FROM stats ORDER BY _row")
+        found = run.sql(f"SELECT {', '.join(['_row', *columns.values()])} FROM stats ORDER BY _row").fetchall()
         said = {row: dict(zip(columns, values, strict=True)) for row, *values in found}
         assert said == {s.id: {key: s.stats.get(key) for key in columns} for s in samples if s.fate[0] != "quarantined"}
 

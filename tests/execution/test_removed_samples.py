@@ -114,7 +114,7 @@ def test_a_second_run_reuses_shards_and_writes_the_same_files(tmp_path: Path) ->
     refine(tmp_path, SAMPLES, STEPS, **keys)
     before = files(tmp_path / "removed")
     run = refine(tmp_path, SAMPLES, STEPS, **keys)
-    assert run.sql("SELECT count(*) FROM shards WHERE reused = 0") == [(0,)]
+    assert run.sql("SELECT count(*) FROM shards WHERE reused = 0").fetchall() == [(0,)]
     assert files(tmp_path / "removed") == before
 
 

@@ -75,8 +75,8 @@ def outcomes(run: Any) -> list[tuple[Any, ...]]:
     """Rows of the table that reached the mapper, its columns in the order of their names."""
     query = "SELECT column_name FROM duckdb_columns() WHERE table_name = 'row_outcomes' ORDER BY ALL"
     return run.sql(
-        f"SELECT {', '.join(name for (name,) in run.sql(query))} FROM row_outcomes WHERE coalesce(_dropped, 9) > 2"
-    )
+        f"SELECT {', '.join(name for (name,) in run.sql(query).fetchall())} FROM row_outcomes WHERE coalesce(_dropped, 9) > 2"
+    ).fetchall()
 
 
 def stages_of(folder: Path, steps: list[Any], **keys: Any) -> list[tuple[int | None, list[int], int | None]]:
@@ -111,13 +111,15 @@ def test_cuts_change_no_result(tmp_path: Path) -> None:
     write_lines(tmp_path / "in.jsonl", samples())
     one = run(tmp_path, "one", STEPS)
     other = run(tmp_path, "other", with_gpu(STEPS, num_gpus=1, batch_size=3, num_proc=1))
-    assert one.sql("SELECT count(*) FROM duplicates")[0][0] > 5 and one.sql("SELECT count(*) FROM quarantine") == [(1,)]
+    assert one.sql("SELECT count(*) FROM duplicates").fetchall()[0][0] > 5 and one.sql(
+        "SELECT count(*) FROM quarantine"
+    ).fetchall() == [(1,)]
     ours, theirs = left_by(one, "steps", "row_outcomes"), left_by(other, "steps", "row_outcomes")
     for table in ours[0]:
         assert ours[0][table] == theirs[0][table], table
     assert ours[1:] == theirs[1:]
     query = "SELECT * EXCLUDE (seconds, batch_size) FROM steps"
-    assert one.sql(query) == other.sql(query)
+    assert one.sql(query).fetchall() == other.sql(query).fetchall()
     assert outcomes(one) == outcomes(other)
     with RowHistories(one.work_dir) as ours, RowHistories(other.work_dir) as theirs:
         for row in range(0, 72, 5):
@@ -151,7 +153,7 @@ def test_resources_are_in_no_key(tmp_path: Path) -> None:
     assert keys(num_gpus=1, memory="2GB", batch_size=1) == keys(num_gpus=0.25)
     run(tmp_path, "again", with_gpu(STEPS, num_gpus=1))
     again = run(tmp_path, "again", with_gpu(STEPS, num_gpus=0.5, num_proc=1, batch_size=2, memory="1GB"))
-    assert again.sql("SELECT bool_and(reused > 0) FROM shards") == [(True,)]
+    assert again.sql("SELECT bool_and(reused > 0) FROM shards").fetchall() == [(True,)]
 
 
 def test_a_call_gets_batch_size_samples(tmp_path: Path) -> None:

@@ -70,7 +70,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 def plain(tmp_path_factory: pytest.TempPathFactory, files: dict[str, Path]) -> tuple[dict[str, Any], bytes]:
     """The tables and the export of one worker, one shard, one batch."""
     found = run(tmp_path_factory.mktemp("plain"), files["jsonl"])
-    assert found.sql("SELECT count(*) FROM shards") == [(1,)] and found.counts.quarantined == len(SOME) - len(GOOD)
+    assert found.sql("SELECT count(*) FROM shards").fetchall() == [(1,)] and found.counts.quarantined == len(
+        SOME
+    ) - len(GOOD)
     assert min(found.counts.kept, found.counts.removed, found.counts.quarantined) > 10
     return tables(found), found.outputs[0].read_bytes()
 
@@ -101,7 +103,7 @@ def test_cuts_workers_and_sharing_change_nothing(
     assert tables(found) == plain[0]
     assert found.outputs[0].read_bytes() == plain[1]
     if "shard_size" in keys:
-        assert found.sql("SELECT count(*) FROM shards")[0][0] > 3
+        assert found.sql("SELECT count(*) FROM shards").fetchall()[0][0] > 3
 
 
 @pytest.mark.parametrize("form", sampled(["jsonl.zst", "jsonl.gz"]))
@@ -123,13 +125,16 @@ def test_tables_and_lines_give_the_same(tmp_path: Path, files: dict[str, Path], 
 
 def test_rows_are_counted_in_the_order_of_the_input(tmp_path: Path, files: dict[str, Path]) -> None:
     found = run(tmp_path, files["jsonl"], shard_size=15_000, np=2)
-    read = [row for (row,) in found.sql("SELECT _row FROM stats UNION ALL SELECT _row FROM quarantine ORDER BY 1")]
+    read = [
+        row
+        for (row,) in found.sql("SELECT _row FROM stats UNION ALL SELECT _row FROM quarantine ORDER BY 1").fetchall()
+    ]
     assert read == list(range(len(SOME)))
-    kept = [row for (row,) in found.sql("SELECT _row FROM stats WHERE kept ORDER BY _row")]
+    kept = [row for (row,) in found.sql("SELECT _row FROM stats WHERE kept ORDER BY _row").fetchall()]
     assert [row["id"] for row in exported(found)] == [json.loads(SOME[row])["id"] for row in kept]
-    bad = {row: line for row, line in found.sql("SELECT _row, line FROM quarantine")}
+    bad = {row: line for row, line in found.sql("SELECT _row, line FROM quarantine").fetchall()}
     assert bad == {row: row + 1 for row, line in enumerate(SOME) if not readable(line)}
-    cuts = found.sql('SELECT shard, start, "end", first_row, first_line, rows FROM shards ORDER BY shard')
+    cuts = found.sql('SELECT shard, start, "end", first_row, first_line, rows FROM shards ORDER BY shard').fetchall()
     for (_, _, end, first, line, count), (_, start, _, next_first, next_line, _) in zip(cuts, cuts[1:], strict=False):
         assert end == start and next_first == first + count and next_line == line + count
 
@@ -139,8 +144,8 @@ def test_blank_lines_have_no_number(tmp_path: Path) -> None:
     path.write_bytes(b'\n{"text":"one"}\n \t\r\n\r\n{"text":"two"}\nbroken\n\n{"text":"three"}')
     for size in (5, 1000):
         found = refinery.run(settings(tmp_path, [{"text_length_filter": {"min_len": 4}}], shard_size=size))
-        assert found.sql("SELECT _row, kept FROM stats") == [(0, False), (1, False), (3, True)]
-        assert found.sql("SELECT _row, line, raw FROM quarantine") == [(2, 6, "broken")]
+        assert found.sql("SELECT _row, kept FROM stats").fetchall() == [(0, False), (1, False), (3, True)]
+        assert found.sql("SELECT _row, line, raw FROM quarantine").fetchall() == [(2, 6, "broken")]
 
 
 def test_batches_and_the_order_in_which_workers_end_change_nothing(

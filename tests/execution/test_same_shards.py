@@ -121,11 +121,11 @@ def test_rows_of_small_files_are_found_again(tmp_path: Path, form: str) -> None:
     """Quarantine, `files` and `why` name the file and the line in it."""
     path = write(tmp_path, f"many.{form}")
     run = refinery.run(settings(tmp_path, STEPS, dataset_path=path))
-    assert run.sql("SELECT count(*) FROM shards") == [(1,)]
-    files = run.sql("SELECT file, first_row, rows FROM files")
+    assert run.sql("SELECT count(*) FROM shards").fetchall() == [(1,)]
+    files = run.sql("SELECT file, first_row, rows FROM files").fetchall()
     assert [name for name, _, _ in files] == sorted(map(str, path.iterdir()))
     assert sum(rows for _, _, rows in files) == run.counts.read
-    broken = run.sql("SELECT _row, file, line, raw FROM quarantine WHERE step = 0 ORDER BY _row")
+    broken = run.sql("SELECT _row, file, line, raw FROM quarantine WHERE step = 0 ORDER BY _row").fetchall()
     assert len(broken) >= len(files)
     for row, file, line, raw in broken:
         assert Path(file).read_bytes().split(b"\n")[line - 1].decode() == raw

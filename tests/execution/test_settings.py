@@ -56,7 +56,9 @@ def test_weights_and_a_limit_choose_the_samples(tmp_path: Path, sources: dict[st
     assert [row["id"] for row in exported(run)] == [name for name in expected if name != "b7"]
     # Samples that were not drawn are not read: no table counts or numbers them.
     assert run.counts.read == 50 and rows(run, "runs", "rows_read") == [(50,)]
-    numbers = [row for (row,) in run.sql("SELECT _row FROM stats UNION ALL SELECT _row FROM quarantine ORDER BY 1")]
+    numbers = [
+        row for (row,) in run.sql("SELECT _row FROM stats UNION ALL SELECT _row FROM quarantine ORDER BY 1").fetchall()
+    ]
     assert numbers == list(range(50))
     assert rows(run, "quarantine", "_row, line") == [(expected.index("b7"), 8)] * ("b7" in expected)
 

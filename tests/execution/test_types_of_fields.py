@@ -25,7 +25,7 @@ def write(*samples: str, name: str = "in.jsonl") -> None:
 
 
 def quarantined(run: refinery.Run) -> list[tuple[int, str]]:
-    return run.sql("SELECT _row, error FROM quarantine ORDER BY _row")
+    return run.sql("SELECT _row, error FROM quarantine ORDER BY _row").fetchall()
 
 
 def ran(step: dict[str, Any], **keys: Any) -> refinery.Run:
@@ -125,4 +125,4 @@ def test_check_says_that_it_has_seen_a_part_and_a_run_sees_all(monkeypatch: pyte
 def test_the_language_of_a_sample_has_no_quotes_beside_other_types() -> None:
     write('"language": "en", "language_score": 0.5', '"language": 3', '"language": null')
     run = ran({"lang_stats": {"language": "en"}})
-    assert run.sql("SELECT fasttext_en FROM stats ORDER BY _row") == [(0.5,), (None,), (None,)]
+    assert run.sql("SELECT fasttext_en FROM stats ORDER BY _row").fetchall() == [(0.5,), (None,), (None,)]

@@ -65,7 +65,7 @@ def at_url(folder: Path, source: str, steps: Sequence[Any], export: str, **keys:
 def outcome_of(run: Run) -> str:
     """All tables but those that say how the work was done, files under their own names alone."""
     found = json.dumps(content(run, "shards"), default=str)
-    for place in run.sql("SELECT DISTINCT file FROM files"):
+    for place in run.sql("SELECT DISTINCT file FROM files").fetchall():
         found = found.replace(place[0], Path(place[0]).name)
     return found
 

@@ -87,7 +87,9 @@ def test_bounds_depend_on_the_language_that_a_page_declares(finished: Any) -> No
     run = finished("fineweb2")
     assert {sample["language"] for sample in exported(run)} >= {"de", "fr", "es", "en"}
     bounds = {0.263, 0.264, 0.252, 0.322, 0.3}
-    assert {bound for (bound,) in run.sql("SELECT DISTINCT dup_line_frac_of_sample FROM stats")} - {None} == bounds
+    assert {bound for (bound,) in run.sql("SELECT DISTINCT dup_line_frac_of_sample FROM stats").fetchall()} - {
+        None
+    } == bounds
 
 
 @pytest.mark.parametrize("name", RECIPES)

@@ -85,7 +85,7 @@ def test_later_run_samples_by_stored_cut_points(tmp_path: Path) -> None:
     assert second.counts.kept + second.counts.removed == 400
     # The same samples in any order and in other shards.
     other = refine(tmp_path / "other", SAMPLES[::-1], steps, shard_size=1000)
-    both = [sorted(run.sql(f"SELECT text FROM '{run.outputs[0]}'")) for run in (second, other)]
+    both = [sorted(run.sql(f"SELECT text FROM '{run.outputs[0]}'").fetchall()) for run in (second, other)]
     assert both[0] == both[1]
 
 

@@ -32,7 +32,7 @@ def test_ledger_has_statistic_value_and_bound(tmp_path: Path) -> None:
     assert ledger[20] == [2, "share above max", "share", 21.0, 20.0]
     assert ledger[0] == [3, "share_3 below min", "share_3", 2.0, 3.0]
     kept = [size for size in range(1, 31) if size % 5 and 2 < size / (size % 5) <= 20]
-    assert [len(text) for [text] in run.sql(f"SELECT text FROM '{run.outputs[0]}'")] == kept
+    assert [len(text) for [text] in run.sql(f"SELECT text FROM '{run.outputs[0]}'").fetchall()] == kept
 
 
 def test_tune_and_refilter(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def test_rows_are_samples(database: Path, size: int) -> None:
     run = refinery.run(recipe(database, "SELECT n, text FROM docs WHERE n < 500 ORDER BY third", shard_size=size))
     wanted = sorted(range(500), key=lambda n: (n % 3, n))
     assert exported(run) == [{"n": n, "text": f"text {n}"} for n in wanted]
-    assert (size > 2_000) == (run.sql("SELECT count(*) FROM shards") == [(1,)])
+    assert (size > 2_000) == (run.sql("SELECT count(*) FROM shards").fetchall() == [(1,)])
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_a_changed_database_is_read_anew_and_an_equal_one_is_not(database: Path)
     with duckdb.connect(str(database)) as con:  # of other rows
         con.execute("UPDATE docs SET text = 'other' WHERE n = 300")
     same = refinery.run(recipe(database, query))
-    assert same.sql("SELECT reused FROM shards") == [(1,)]
+    assert same.sql("SELECT reused FROM shards").fetchall() == [(1,)]
 
 
 def test_no_rows_and_no_texts(database: Path) -> None:

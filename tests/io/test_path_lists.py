@@ -56,7 +56,7 @@ def ids_of(tmp_path: Path, path: str, prefix: str) -> list[str]:
     source = {"path": path, "prefix": prefix}
     steps = [{"text_length_filter": {"min_len": 0}}]
     run = refinery.run({"dataset": source, "export_path": str(tmp_path / "o.jsonl"), "np": 2, "process": steps})
-    assert [name.rpartition("/crawl-data/")[2] for (name,) in run.sql("SELECT file FROM files")] == [
+    assert [name.rpartition("/crawl-data/")[2] for (name,) in run.sql("SELECT file FROM files").fetchall()] == [
         name.removeprefix("crawl-data/") for name in NAMES
     ]
     return [sample["id"] for sample in exported(run)]

@@ -57,19 +57,19 @@ def test_every_part_of_a_run_is_measured(tmp_path: Path) -> None:
         texts(f"some words {k % 50}" for k in range(500)),
         [{"document_deduplicator": None}, {"text_length_filter": None}],
     )
-    parts = run.sql("SELECT DISTINCT stage, phase FROM monitor WHERE phase <> 'preparing' ORDER BY ALL")
+    parts = run.sql("SELECT DISTINCT stage, phase FROM monitor WHERE phase <> 'preparing' ORDER BY ALL").fetchall()
     assert parts == [(1, "deduplicator"), (1, "shards"), (2, "shards"), (None, "tables")]
-    assert run.sql("SELECT count(*) FROM monitor WHERE worker <> 'all' OR cpu < 0 OR memory < 1e7 OR elapsed < 0") == [
-        (0,)
-    ]
-    assert run.sql("SELECT count(*) > 2, bool_and(disk_free > 0), max(rows_per_second) > 0 FROM monitor") == [
-        (True, True, True)
-    ]
-    ordered = run.sql("SELECT elapsed FROM monitor")
+    assert run.sql(
+        "SELECT count(*) FROM monitor WHERE worker <> 'all' OR cpu < 0 OR memory < 1e7 OR elapsed < 0"
+    ).fetchall() == [(0,)]
+    assert run.sql(
+        "SELECT count(*) > 2, bool_and(disk_free > 0), max(rows_per_second) > 0 FROM monitor"
+    ).fetchall() == [(True, True, True)]
+    ordered = run.sql("SELECT elapsed FROM monitor").fetchall()
     assert ordered == sorted(ordered)
     steps = run.sql(
         "SELECT step, operator, stage, samples > 0, cpu_min <= cpu_avg AND cpu_avg <= cpu_max, memory_max > 1e7 FROM step_resources"
-    )
+    ).fetchall()
     assert steps == [(1, "document_deduplicator", 1, True, True, True), (2, "text_length_filter", 2, True, True, True)]
 
 
@@ -84,7 +84,7 @@ def test_open_monitor_measures_every_worker(tmp_path: Path) -> None:
         shard_size=2_000,
         open_monitor=True,
     )
-    workers = {worker for (worker,) in run.sql("SELECT DISTINCT worker FROM monitor")}
+    workers = {worker for (worker,) in run.sql("SELECT DISTINCT worker FROM monitor").fetchall()}
     assert "all" in workers and any(worker.startswith(("thread ", "process ")) for worker in workers)
 
 

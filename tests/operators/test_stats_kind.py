@@ -69,14 +69,14 @@ def test_names_depend_on_parameters(operators: Path) -> None:
 def test_measures_and_keeps_everything(tmp_path: Path, operators: Path) -> None:
     run = refinery.run(recipe(tmp_path, operators, {"letter_stats": None}))
     assert run.counts.kept == 4
-    columns = [row[0] for row in run.sql("DESCRIBE stats")]
+    columns = [row[0] for row in run.sql("DESCRIBE stats").fetchall()]
     assert columns == ["_row", "kept", "n_a", "n_b", "share_a", "length_x"]
-    rows = run.sql("SELECT * FROM stats ORDER BY _row")
+    rows = run.sql("SELECT * FROM stats ORDER BY _row").fetchall()
     assert rows[0] == (0, True, 2, 2, 0.5, 4)
     assert rows[1] == (1, True, 0, 0, None, 0)
     assert rows[3][2:] == (1, 0, pytest.approx(1 / 3), 3)
-    assert run.sql("SELECT kind, rows_in, rows_out, removed, changed FROM steps") == [("stats", 4, 4, 0, 0)]
-    assert run.sql("SELECT count(*) FROM ledger") == [(0,)]
+    assert run.sql("SELECT kind, rows_in, rows_out, removed, changed FROM steps").fetchall() == [("stats", 4, 4, 0, 0)]
+    assert run.sql("SELECT count(*) FROM ledger").fetchall() == [(0,)]
     kept = [json.loads(line) for line in run.outputs[0].read_text(encoding="utf-8").splitlines()]
     assert [sample["text"] for sample in kept] == ["abab", "", "x" * 40, "aAé"]
 
@@ -89,9 +89,9 @@ def test_removed_samples_are_not_measured_and_later_steps_see_the_statistics(tmp
         {"sql_filter": {"where": "n_a_3 > 0"}},
     )
     run = refinery.run(recipe(tmp_path, operators, *steps))
-    rows = run.sql('SELECT _row, "n_A", n_a_3, length_x, length_x_3 FROM stats ORDER BY _row')
+    rows = run.sql('SELECT _row, "n_A", n_a_3, length_x, length_x_3 FROM stats ORDER BY _row').fetchall()
     assert rows == [(0, 0, 2, 4, 4), (1, None, None, None, None), (2, 0, 0, 40, 40), (3, 1, 1, 3, 3)]
-    fates = run.sql("SELECT _row, operator FROM ledger ORDER BY _row")
+    fates = run.sql("SELECT _row, operator FROM ledger ORDER BY _row").fetchall()
     assert fates == [(1, "text_length_filter"), (2, "sql_filter")]
 
 

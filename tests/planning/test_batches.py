@@ -30,7 +30,7 @@ def recipe(tmp_path: Path) -> dict[str, Any]:
 
 def test_the_table_and_the_log_have_it(recipe: dict[str, Any], caplog: pytest.LogCaptureFixture) -> None:
     run = refinery.run(recipe)
-    assert run.sql("SELECT batch_size FROM steps ORDER BY step") == [(ROWS,), (100,), (ROWS,)]
+    assert run.sql("SELECT batch_size FROM steps ORDER BY step").fetchall() == [(ROWS,), (100,), (ROWS,)]
     assert f"1 text_length_filter {ROWS:,} samples, 2 clean_html_mapper 100 samples" in caplog.text
 
 

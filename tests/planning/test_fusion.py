@@ -120,7 +120,7 @@ def test_the_same_rows_and_books_of_the_order_that_ran(plain: Run, moved: Run) -
 
 
 def test_columns_of_tables_are_in_the_recipes_order(moved: Run) -> None:
-    names = [name for (name,) in moved.sql("SELECT column_name FROM (DESCRIBE stats)")]
+    names = [name for (name,) in moved.sql("SELECT column_name FROM (DESCRIBE stats)").fetchall()]
     assert names == ["_row", "kept", "word_rep_ratio", "special_char_ratio", "text_len"]
 
 

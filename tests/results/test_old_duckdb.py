@@ -41,8 +41,8 @@ def rows_of_old(database: Path) -> dict[str, int]:
 
 
 def rows_of(run: refinery.Run) -> dict[str, int]:
-    names = [name for (name,) in run.sql("SELECT table_name FROM information_schema.tables ORDER BY 1")]
-    return {name: run.sql(f'SELECT count(*) FROM "{name}"')[0][0] for name in names}
+    names = [name for (name,) in run.sql("SELECT table_name FROM information_schema.tables ORDER BY 1").fetchall()]
+    return {name: run.sql(f'SELECT count(*) FROM "{name}"').fetchall()[0][0] for name in names}
 
 
 @pytest.mark.parametrize("in_parts", [False, True])

@@ -53,7 +53,7 @@ def test_parts_have_the_rows_of_tables(name: str, in_parts: Any, tmp_path: Path)
     stats = (tmp_path / "run" / "out_stats.jsonl").read_bytes()
     in_parts()
     parts = refinery.run(settings(tmp_path, RECIPES[name], work_dir=tmp_path / "parts", **keys))
-    assert parts.sql("SELECT count(DISTINCT path) > 6 FROM table_parts") == [(True,)]
+    assert parts.sql("SELECT count(DISTINCT path) > 6 FROM table_parts").fetchall() == [(True,)]
     found = content(parts)
     for table in found:
         assert found[table] == expected[table], table
@@ -71,7 +71,7 @@ def test_groups_of_blocks_are_merged(in_parts: Any, tmp_path: Path) -> None:
     in_parts()
     parts = refinery.run(settings(tmp_path, RECIPES["one stage"], work_dir=tmp_path / "parts", **keys))
     assert content(parts) == content(whole) and parts.warnings == whole.warnings
-    assert parts.sql("SELECT DISTINCT \"group\" FROM stat_summary ORDER BY 1") == [
+    assert parts.sql("SELECT DISTINCT \"group\" FROM stat_summary ORDER BY 1").fetchall() == [
         ("histogram",), ("parity",), ("suffix",), ("summary",),
     ]  # fmt: skip
     assert not list((tmp_path / "parts").rglob("driver"))
@@ -121,10 +121,12 @@ def folders(run: Run) -> list[str]:
 
 
 def test_a_missing_part_is_an_error(run: Run) -> None:
-    [(path,)] = run.sql("SELECT path FROM table_parts WHERE name = 'ledger' ORDER BY path DESC LIMIT 1")
+    [(path,)] = run.sql("SELECT path FROM table_parts WHERE name = 'ledger' ORDER BY path DESC LIMIT 1").fetchall()
     Path(path).unlink()
     with pytest.raises(DataError, match=r"1 of \d+ files of its tables are missing or damaged.*run the recipe again"):
-        run.sql("SELECT count(*) FROM ledger")
+        refinery.open(run.work_dir)
+    with pytest.raises(duckdb.IOException):
+        run.sql("SELECT count(*) FROM ledger").fetchall()
     with duckdb.connect(str(run.database), read_only=True) as con, pytest.raises(duckdb.IOException):
         con.execute("SELECT count(*) FROM ledger").fetchall()
 
@@ -136,7 +138,7 @@ def test_a_moved_and_a_copied_folder_have_their_own_parts(run: Run, tmp_path: Pa
     run.work_dir.rename(moved)
     for folder in (moved, copied):
         here = replace(run, work_dir=folder, database=folder / "refinery.duckdb")
-        paths = here.sql("SELECT path FROM table_parts")
+        paths = here.sql("SELECT path FROM table_parts").fetchall()
         assert paths and all(path.startswith(f"{folder}/") for (path,) in paths)
         assert content(here) == expected
     shutil.rmtree(moved)
@@ -156,7 +158,7 @@ def test_parts_of_earlier_runs_go(run: Run, tmp_path: Path, monkeypatch: pytest.
     assert folders(again) == [after] and content(again)["stats"]
     monkeypatch.undo()
     again = refinery.run(settings(tmp_path, RECIPES["samples go"], shard_size=1_400))
-    assert folders(again) == [] and again.sql("SELECT * FROM table_parts") == []
+    assert folders(again) == [] and again.sql("SELECT * FROM table_parts").fetchall() == []
 
 
 def test_a_task_counts_the_rows_of_its_shards(in_parts: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,14 +182,14 @@ def test_materialised_tables_need_no_parts(run: Run, tmp_path: Path) -> None:
     code, said = command("tables", str(run.work_dir), "--materialise", "-o", str(elsewhere))
     assert code == 6 and "add --overwrite" in said
     kinds = "SELECT table_name, column_name, data_type FROM information_schema.columns ORDER BY ALL"
-    of_views = run.sql(kinds)
+    of_views = run.sql(kinds).fetchall()
     done("tables", run.work_dir, "--materialise")
     assert folders(run) == []
     assert "has all rows" in done("tables", run.work_dir)
     for database in (run.database, elsewhere):
         here = replace(run, database=database)
-        assert content(here) == expected and here.sql(kinds) == of_views
-        assert here.sql("SELECT count(*) FROM duckdb_views() WHERE NOT internal") == [(1,)]
+        assert content(here) == expected and here.sql(kinds).fetchall() == of_views
+        assert here.sql("SELECT count(*) FROM duckdb_views() WHERE NOT internal").fetchall() == [(1,)]
 
 
 COMMANDS: dict[str, list[str]] = {

@@ -26,7 +26,7 @@ def ledger(folder: Path, *process: Any, rows: list[dict[str, Any]] = ROWS, **key
     """Reason, statistic, value and bound of each removed row."""
     recipe = {"process": list(process), "export_path": str(folder / "out" / "out.jsonl"), **keys}
     run = refinery.run(recipe, dataset=rows)
-    found = run.sql("SELECT _row, reason, statistic, value, bound FROM ledger ORDER BY _row")
+    found = run.sql("SELECT _row, reason, statistic, value, bound FROM ledger ORDER BY _row").fetchall()
     return {row: tuple(cells) for row, *cells in found}
 
 

@@ -133,7 +133,7 @@ def in_order(columns: list[str], value: Any) -> Any:
 
 
 def columns_of(run: Run) -> list[str]:
-    return [name for name, *_ in run.sql("DESCRIBE stats")]
+    return [name for name, *_ in run.sql("DESCRIBE stats").fetchall()]
 
 
 def same(pair: Pair, found: Sequence[Any]) -> None:

@@ -43,7 +43,7 @@ def test_tables_have_the_names_in_a_column(named: Run) -> None:
         (5, 3, None),
     ]
     for table in ("steps", "ledger"):
-        described = named.sql(f"DESCRIBE {table}")
+        described = named.sql(f"DESCRIBE {table}").fetchall()
         assert ("name", "VARCHAR") in [row[:2] for row in described]
 
 

@@ -61,7 +61,9 @@ def documented(part: int = 0) -> dict[str, dict[str, str]]:
 
 def test_the_page_names_every_column_with_its_type(run: Run) -> None:
     present: dict[str, dict[str, str]] = {}
-    for table, column, kind in run.sql("SELECT table_name, column_name, data_type FROM information_schema.columns"):
+    for table, column, kind in run.sql(
+        "SELECT table_name, column_name, data_type FROM information_schema.columns"
+    ).fetchall():
         present.setdefault(table, {})[column] = kind
     assert present.pop("fates") == present["row_outcomes"]  # the name before 0.2, a view
     assert {name: kind for name, kind in present["stats"].items() if name.startswith("text_len")} == {
@@ -81,7 +83,9 @@ def test_the_page_names_every_column_with_its_type(run: Run) -> None:
 @pytest.mark.parametrize("samples", [[], ["not json"]], ids=["no samples", "none that can be read"])
 def test_the_columns_are_the_same_without_rows(tmp_path: Path, samples: list[str]) -> None:
     empty = refine(tmp_path, samples, [{"clean_email_mapper": None}], max_quarantined="100%")
-    kinds = {table: {name: kind for name, kind, *_ in empty.sql(f"DESCRIBE {table}")} for table in documented()}
+    kinds = {
+        table: {name: kind for name, kind, *_ in empty.sql(f"DESCRIBE {table}").fetchall()} for table in documented()
+    }
     del kinds["row_outcomes"]["_changed_1"], kinds["row_outcomes"]["_bytes_1"]
     assert kinds == documented()
 
@@ -93,12 +97,12 @@ def test_a_run_is_described(run: Run) -> None:
     described = run.sql(
         "SELECT rows_read, rows_kept, rows_removed, rows_quarantined, outputs, length(run_id), seconds > 0, bytes > 0, "
         "peak_memory > 1000000, began > TIMESTAMP '2020-01-01', recipe FROM runs"
-    )
+    ).fetchall()
     [(read, kept, removed, quarantined, outputs, name, *plausible, recipe)] = described
     assert (read, kept, removed, quarantined) == (7, 2, 4, 1)
     assert [Path(path) for path in outputs] == list(run.outputs) and name == 32 and all(plausible)
     assert "max_len: 40" in recipe and "min_closed_interval" not in recipe
-    assert json.loads(run.sql("SELECT versions FROM runs")[0][0])["duckdb"] == duckdb.__version__
+    assert json.loads(run.sql("SELECT versions FROM runs").fetchall()[0][0])["duckdb"] == duckdb.__version__
 
 
 def test_each_step_is_a_row_of_the_waterfall(run: Run) -> None:

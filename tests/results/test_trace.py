@@ -46,7 +46,7 @@ def traced(run: Run, operator: str, suffix: str = "") -> list[Any]:
 
 def per_step(run: Run, table: str = "trace") -> dict[int, list[int]]:
     found: dict[int, list[int]] = {}
-    for step, row in run.sql(f"SELECT step, _row FROM {table} ORDER BY step, _row"):
+    for step, row in run.sql(f"SELECT step, _row FROM {table} ORDER BY step, _row").fetchall():
         found.setdefault(step, []).append(row)
     return found
 
@@ -60,7 +60,7 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def test_all_are_as_many_as_the_waterfall_says(everything: Run) -> None:
-    counts = dict(everything.sql("SELECT step, removed + changed FROM steps"))
+    counts = dict(everything.sql("SELECT step, removed + changed FROM steps").fetchall())
     assert {step: len(found) for step, found in per_step(everything).items()} == counts and min(counts.values()) > 5
     removed = per_step(everything, "ledger")
     assert {step: found for step, found in per_step(everything).items() if step in removed} == removed

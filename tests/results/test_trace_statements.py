@@ -20,7 +20,7 @@ STEPS: list[Any] = [{"whitespace_normalization_mapper": None}, {"text_length_fil
 def traced(folder: Path) -> list[dict[str, Any]]:
     samples = [{"id": i, "text": f"number\u2003{i} " + "x" * (i % 40)} for i in range(200)]
     run = refine(folder, samples, STEPS, shard_size=1000, np=2, open_tracer=True, trace_num=40)
-    return [json.loads(record) for (record,) in run.sql("SELECT record FROM trace ORDER BY step, _row")]
+    return [json.loads(record) for (record,) in run.sql("SELECT record FROM trace ORDER BY step, _row").fetchall()]
 
 
 def test_rows_of_many_shards_are_replayed_by_one_statement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

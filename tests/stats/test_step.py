@@ -79,7 +79,7 @@ def test_samples_pass_as_they_are(tmp_path: Path) -> None:
         options | {"work_dir": str(tmp_path / "b"), "export_path": str(tmp_path / "b" / "out.jsonl")}
     )
     assert run.outputs[0].read_bytes() == without.outputs[0].read_bytes()
-    assert run.sql("SELECT operator, kind, rows_in, removed, rows_out FROM steps WHERE step = 2") == [
+    assert run.sql("SELECT operator, kind, rows_in, removed, rows_out FROM steps WHERE step = 2").fetchall() == [
         ("stats_merger", "stats", 3, 0, 3)
     ]
 

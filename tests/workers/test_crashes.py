@@ -77,7 +77,7 @@ def test_a_crash_costs_its_row(tmp_path: Path, operators: Path, name: str, error
     [(raw, file, line)] = rows(found, "quarantine", "raw, file, line")
     assert f"here is {name} 41" in raw and file.endswith("in.jsonl") and line == 42
     assert [row["text"] for row in exported(found)] == [text + ".." for k, text in enumerate(samples) if k != 41]
-    assert found.sql("SELECT count(*) FROM shards")[0][0] > 2
+    assert found.sql("SELECT count(*) FROM shards").fetchall()[0][0] > 2
     with RowHistories(found.work_dir) as histories:  # the crash is not repeated
         history = histories.of(41)
     assert history.fate == "quarantined" and history.error == error

@@ -86,7 +86,7 @@ def test_exports_are_the_bytes_of_the_run(more: list[Any], keys: dict[str, Any],
     (tmp_path / "in.jsonl").write_bytes(b"\n".join(DIRTY + TWICE) + b"\n")
     recipe = {"dataset_path": str(tmp_path / "in.jsonl"), "process": [*STEPS, *more]}
     run, found = both(recipe, tmp_path, **keys)
-    quarantine = run.sql("SELECT raw FROM quarantine WHERE raw IS NOT NULL ORDER BY _row")
+    quarantine = run.sql("SELECT raw FROM quarantine WHERE raw IS NOT NULL ORDER BY _row").fetchall()
     assert found == quarantine and len(found) == 6
 
 
@@ -96,7 +96,7 @@ def test_exports_are_the_bytes_of_the_run(more: list[Any], keys: dict[str, Any],
 def test_shipped_recipes(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(shipped())
     run, found = both(f"recipes/{name}.yaml", tmp_path, open_tracer=False)
-    assert len(found) == run.sql("SELECT count(*) FROM quarantine WHERE raw IS NOT NULL")[0][0]
+    assert len(found) == run.sql("SELECT count(*) FROM quarantine WHERE raw IS NOT NULL").fetchall()[0][0]
 
 
 def test_keys_that_stand_twice_without_functions(tmp_path: Path) -> None:

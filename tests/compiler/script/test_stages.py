@@ -33,7 +33,7 @@ def same(process: list[Any], rows: list[dict[str, Any]], table: bool = False, **
         Path(name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     recipe = {"dataset_path": name, "export_path": "out/kept.jsonl", "work_dir": "work", "process": process, **keys}
     run = refinery.run(recipe)
-    expected = {table: run.sql(f"FROM {table}") for table in TABLES}
+    expected = {table: run.sql(f"FROM {table}").fetchall() for table in TABLES}
     kept = [json.loads(line) for line in Path("out/kept.jsonl").read_text("utf-8").splitlines()]
     with duckdb.connect() as con:
         refinery.register(con)
@@ -88,7 +88,7 @@ def test_a_field_named_like_a_statistic() -> None:
     ]
     run = same(process, edited(1), table=True)
     assert 0 < run.counts.kept < 60
-    assert all(row[2] > 100 for row in run.sql("FROM stats") if row[1])
+    assert all(row[2] > 100 for row in run.sql("FROM stats").fetchall() if row[1])
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_stages_of_all_kinds(table: bool) -> None:
         {"sql_mapper": {"text": "upper(text)"}},
     ]
     run = same(process, edited(2) + edited(5), table)
-    assert {step for step, *_ in run.sql("SELECT DISTINCT step FROM duplicates")} >= {1, 3, 6}
+    assert {step for step, *_ in run.sql("SELECT DISTINCT step FROM duplicates").fetchall()} >= {1, 3, 6}
 
 
 NOTHING = ["document_minhash_deduplicator", "document_simhash_deduplicator", "paragraph_deduplicator"]

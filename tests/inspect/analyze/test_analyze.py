@@ -198,7 +198,9 @@ def test_a_fragment_removes_what_it_says(found: Analysis, tmp_path: Path, method
         run = refinery.run(
             {"dataset_path": whole["dataset_path"], "export_path": str(tmp_path / name / "o.jsonl"), "process": [step]}
         )
-        [(rows_in, removed, bytes_in, bytes_out)] = run.sql("SELECT rows_in, removed, bytes_in, bytes_out FROM steps")
+        [(rows_in, removed, bytes_in, bytes_out)] = run.sql(
+            "SELECT rows_in, removed, bytes_in, bytes_out FROM steps"
+        ).fetchall()
         row = rows[name]
         assert (removed, rows_in) == (row["rows_removed"], row["rows"])
         assert (bytes_in - bytes_out, bytes_in) == (row["bytes_removed"], row["bytes"])
@@ -343,7 +345,7 @@ def test_measure_only_and_no_export(tmp_path: Path) -> None:
     steps = [{"text_length_filter": {"min_len": 3}}, {"sql_filter": {"where": "text_len > 3"}}]
     run = refine(tmp_path, texts(["a", "abcd"]), steps, measure_only=True, export_type="none", open_tracer=True)
     assert run.outputs == () and run.counts.kept == 2
-    assert run.sql("SELECT step, removed, rows_out FROM steps") == [(1, 0, 2), (2, 0, 2)]
+    assert run.sql("SELECT step, removed, rows_out FROM steps").fetchall() == [(1, 0, 2), (2, 0, 2)]
     assert not list((tmp_path / "run").glob("out*"))
     plain = refine(tmp_path, texts(["a", "abcd"]), steps, export_type="none")
     assert plain.outputs == () and (plain.counts.kept, plain.counts.removed) == (1, 1)

@@ -46,7 +46,10 @@ def same_as_fresh(recipe: Path, folder: Path, changes: dict[str, Any]) -> Refilt
     name = found.outcome.outputs[0].name
     fresh = refinery.run(recipe, work_dir=str(folder / "fresh"), export_path=str(folder / "fresh" / name), **changes)
     assert content(as_run(found)) == content(fresh)
-    assert as_run(found).sql("SELECT bytes, fingerprint FROM runs") == fresh.sql("SELECT bytes, fingerprint FROM runs")
+    assert (
+        as_run(found).sql("SELECT bytes, fingerprint FROM runs").fetchall()
+        == fresh.sql("SELECT bytes, fingerprint FROM runs").fetchall()
+    )
     written = [path for path in sorted((folder / "fresh").rglob("*.jsonl*")) if ".refinery" not in path.parts]
     for left in written + list(fresh.outputs):
         assert (folder / "again" / left.relative_to(folder / "fresh")).read_bytes() == left.read_bytes()

@@ -174,7 +174,7 @@ def test_a_condition_that_fails_for_a_stored_sample(
         fresh = refinery.run(recipe, work_dir=str(tmp_path / "fresh"), export_path=str(tmp_path / "x"), **changes)
         assert content(as_run(found)) == content(fresh)
     run = as_run(found)
-    [(quarantined,)] = run.sql("SELECT count(*) FROM quarantine WHERE step = 5 AND error LIKE '%four%'")
+    [(quarantined,)] = run.sql("SELECT count(*) FROM quarantine WHERE step = 5 AND error LIKE '%four%'").fetchall()
     assert quarantined > 0
     assert quarantined < found.again
 

@@ -53,7 +53,7 @@ def equal(recipe: Path, folder: Path, changes: dict[str, Any]) -> None:
     assert content(as_run(found)) == content(fresh)
     with duckdb.connect(str(fresh.database), read_only=True) as con:
         tables = con.execute("SELECT table_name FROM duckdb_tables() ORDER BY 1").fetchall()
-    assert as_run(found).sql("SELECT table_name FROM duckdb_tables() ORDER BY 1") == tables
+    assert as_run(found).sql("SELECT table_name FROM duckdb_tables() ORDER BY 1").fetchall() == tables
     assert found.again == 0
 
 

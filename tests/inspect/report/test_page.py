@@ -159,7 +159,9 @@ def test_bounds_are_drawn_and_the_removed_side_is_shaded(tree: LexborHTMLParser)
 
 def test_the_numbers_of_a_histogram_are_those_of_the_tables(hostile: Run, tree: LexborHTMLParser) -> None:
     counted = dict(
-        hostile.sql("SELECT coalesce(operator, 'kept'), count(*) FROM stats LEFT JOIN ledger USING (_row) GROUP BY 1")
+        hostile.sql(
+            "SELECT coalesce(operator, 'kept'), count(*) FROM stats LEFT JOIN ledger USING (_row) GROUP BY 1"
+        ).fetchall()
     )
     rows = [[cell.text() for cell in row.css("th, td")] for row in histogram(tree, "text_len").css("tbody tr")]
     kept, here, elsewhere = (sum(int(row[at].replace(",", "")) for row in rows) for at in (2, 3, 4))
@@ -168,12 +170,12 @@ def test_the_numbers_of_a_histogram_are_those_of_the_tables(hostile: Run, tree: 
 
 
 def test_every_removal_and_change_has_examples(hostile: Run, tree: LexborHTMLParser) -> None:
-    steps = hostile.sql("SELECT step, operator, removed, changed FROM steps ORDER BY step")
+    steps = hostile.sql("SELECT step, operator, removed, changed FROM steps ORDER BY step").fetchall()
     for section, at in (("removed", 2), ("changed", 3)):
         shown = {node.text(): node for node in tree.css(f"#{section} h3")}
         assert list(shown) == [f"{step[0]} {step[1]}" for step in steps if step[at]]
         assert len(tree.css(f"#{section} ol.examples")) == len(shown)
-    reasons = {reason for (reason,) in hostile.sql("SELECT DISTINCT reason FROM ledger WHERE step < 6")}
+    reasons = {reason for (reason,) in hostile.sql("SELECT DISTINCT reason FROM ledger WHERE step < 6").fetchall()}
     text = tree.css_first("#removed").text()
     assert not [reason for reason in reasons if reason.split("\n")[0] not in text]
     assert tree.css("#changed del") and tree.css("#changed ins")

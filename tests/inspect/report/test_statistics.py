@@ -81,7 +81,7 @@ def test_every_finite_value_is_in_one_bin(statistics: Any, name: str) -> None:
     histogram = statistic.histogram
     assert histogram is not None
     step = statistic.step.step if statistic.step else -1
-    rows = run.sql(f"SELECT {name}, step FROM stats LEFT JOIN ledger USING (_row) WHERE {name} IS NOT NULL")
+    rows = run.sql(f"SELECT {name}, step FROM stats LEFT JOIN ledger USING (_row) WHERE {name} IS NOT NULL").fetchall()
     finite = [(float(value), fate) for value, fate in rows if math.isfinite(value)]
     axis = histogram.axis
     inside = [(value, fate) for value, fate in finite if axis.low <= value <= axis.high]
@@ -108,7 +108,7 @@ def test_correlations_are_pearsons_over_what_both_have(statistics: Any) -> None:
     for left, right in correlations.r:
         rows = run.sql(
             f"SELECT {left}, {right} FROM stats WHERE isfinite({left}::DOUBLE) AND isfinite({right}::DOUBLE)"
-        )
+        ).fetchall()
         expected = np.corrcoef(np.array(rows, float).T)[0, 1]
         assert correlations.r[left, right] == pytest.approx(expected, rel=1e-9)
     assert correlations.strongest[0][:2] == ("text_len", "num_words")

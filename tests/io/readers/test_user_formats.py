@@ -34,7 +34,7 @@ def recipe(tmp_path: Path) -> dict[str, Any]:
 
 
 def reused(run: Run) -> list[int]:
-    return [count for (count,) in run.sql("SELECT reused FROM shards ORDER BY shard")]
+    return [count for (count,) in run.sql("SELECT reused FROM shards ORDER BY shard").fetchall()]
 
 
 @pytest.mark.parametrize("workers", ["processes", pytest.param("threads", marks=pytest.mark.long)])

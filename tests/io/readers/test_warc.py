@@ -289,7 +289,7 @@ def test_a_run_accounts_for_every_record(tmp_path: Path) -> None:
         )
         assert any("no samples, and passed over: 18 warcinfo records" in line for line in run.warnings)
         assert any("could not be read to its end" in line for line in run.warnings)
-        assert bool(run.sql("SELECT sum(reused) FROM shards")[0][0]) == again
+        assert bool(run.sql("SELECT sum(reused) FROM shards").fetchall()[0][0]) == again
 
 
 def _numbers() -> dict[str, int]:
@@ -309,7 +309,7 @@ def test_commands_on_a_run_over_an_archive(tmp_path: Path) -> None:
     """A row is read again where it stands, and a run with other bounds knows what was passed over."""
     (tmp_path / "a.warc.gz").write_bytes(members(MIXED))
     run = refinery.run({**recipe(tmp_path / "a.warc.gz", tmp_path), "shard_size": 20_000, "np": 1})
-    row = run.sql("SELECT _row FROM ledger ORDER BY _row DESC LIMIT 1") or [(150,)]
+    row = run.sql("SELECT _row FROM ledger ORDER BY _row DESC LIMIT 1").fetchall() or [(150,)]
     code, said = command("why", str(row[0][0]), "--run", str(run.work_dir))
     assert code == 0 and f"a.warc.gz:{TEXTS[row[0][0]] + 1}" in said
     again = tmp_path / "again"
