@@ -176,10 +176,11 @@ def _files(prepared: Plan) -> list[ScriptInput]:
 
 
 def _outputs_not_followed(recipe: Recipe) -> list[str]:
-    """Lines on files that a script does not write. Raises RecipeError for fields that it cannot choose."""
-    if recipe.export_fields and recipe.exports:
-        what, place = "export_fields cannot be followed by a script", recipe.place_of("export_fields")
-        raise RecipeError([Problem(place, what, "Use `refinery run`, or leave it out: --export_fields null.")])
+    """Lines on files that a script does not write. Raises RecipeError for other samples in its export."""
+    for name, value in (("export_fields", recipe.export_fields), ("repeat_by", recipe.repeat_by)):
+        if value and recipe.exports:
+            what, place = f"{name} cannot be followed by a script", recipe.place_of(name)
+            raise RecipeError([Problem(place, what, f"Use `refinery run`, or leave it out: --{name} null.")])
     found = []
     if recipe.partition_by:
         found.append(

@@ -18,6 +18,7 @@ from refinery.compiler.by_column import select_by_column, stored_name, stored_ty
 from refinery.compiler.chain_names import ChainNames
 from refinery.compiler.column_names import Keys, column, stem
 from refinery.compiler.deduplicators import MATCH_KEY
+from refinery.compiler.export_repeats import repeat_fault, repeats_of
 from refinery.compiler.feature_users import feature_users
 from refinery.compiler.json_fields import field_of
 from refinery.compiler.layers import Layers
@@ -39,8 +40,8 @@ from refinery.operators import Library, Operator
 from refinery.operators.bounds import kept_range
 from refinery.recipe.by_column import ByColumn
 
-# The place of problems of `partition_by`, which planning replaces by that in the recipe.
-PARTITION = "partition_by"
+# Places of problems of these keys, which planning replaces by those in the recipe.
+PARTITION, REPEAT = "partition_by", "repeat_by"
 
 
 def compile_chain(
@@ -84,7 +85,7 @@ class _Compiler(ChainNames):
             except ValueError as error:
                 problems += [Problem(step.where, f"{step.name}: {sentence}") for sentence in sentences(error)]
                 self.lost.add(step.index, self.library.operators[step.name].stats_of(step.params))
-        problems += self._partition() if not problems else []
+        problems += [*self._partition(), *self._repeats()] if not problems else []
         if problems:
             raise RecipeError(problems)
         for stat in (*(self.around.stats if self.around.carry_all else ()), *self.around.shown):
@@ -122,7 +123,7 @@ class _Compiler(ChainNames):
     def _partition(self) -> list[Problem]:
         """Define the values that name the folders of a partitioned export; they belong to samples as they are exported."""
         self.chain.keeps_removed, problems = self.around.keeps_removed, []
-        last = self._all_steps()[-1].index if self._all_steps() else 0
+        last = self._last_step()
         for number, (name, sql) in enumerate(self.around.partition, 1):
             try:
                 own = self._own(self.text_key)(sql)
@@ -135,6 +136,29 @@ class _Compiler(ChainNames):
             except ValueError as error:
                 problems += [Problem(PARTITION, f"partition_by: {name}: {sentence}") for sentence in sentences(error)]
         return problems
+
+    def _repeats(self) -> list[Problem]:
+        """Define the number of times that a sample is exported; a sample without a valid one goes to quarantine."""
+        if self.around.repeat is None:
+            return []
+        last, note = self._last_step(), "times that the sample is exported"
+        try:
+            own = self._own(self.text_key)(self.around.repeat)
+            fault, times = (self.names.free(name, name) for name in ("_repeat_fault", "_repeats"))
+            for name, sql in ((fault, repeat_fault(own)), (times, repeats_of(own))):
+                self.chain.layers.add(name, self._parsed(f"CASE WHEN {self.alive} THEN {sql} END"), last, note, "key")
+        except ValueError as error:
+            return [Problem(REPEAT, f"repeat_by: {sentence}") for sentence in sentences(error)]
+        earlier = self.chain.faults.get(last)
+        self.chain.faults[last] = f"coalesce({earlier}, {fault})" if earlier else fault
+        self.chain.repeats.append(times)
+        return []
+
+    def _last_step(self) -> int:
+        """The number of the last step of the stage, or of the one before it; 0 where there is none."""
+        steps = self._all_steps()
+        before = [self.around.before] if self.around.before is not None else []
+        return int([*before, *steps][-1].index) if before or steps else 0
 
     def _count_chars(self, step: Any, keys: Keys) -> None:
         """Define the length of the text that the step measures, once per version; a histogram sums the lengths."""

@@ -99,7 +99,8 @@ class CompileContext:
     only measure, whatever their bounds. probe: filters remove nothing; each has a column of the rows that it would keep.
     summary: the groups that statistics are summed up by, if these need columns of their own. first: the chain reads the
     input, not what an earlier stage has left. shown: statistics of earlier stages that traces show beside its own. partition:
-    names and SQL of the values by which the export is partitioned. keeps_removed: the texts of removed samples are results, too.
+    names and SQL of the values by which the export is partitioned. repeat: SQL for the number of times that a sample is
+    exported. keeps_removed: the texts of removed samples are results, too.
     """
 
     before: Any | None = None
@@ -113,6 +114,7 @@ class CompileContext:
     first: bool = True
     shown: tuple[Stat, ...] = ()
     partition: tuple[tuple[str, str], ...] = ()
+    repeat: str | None = None
     keeps_removed: bool = False
 
 
@@ -145,6 +147,9 @@ class Chain:
     plain_source: str = ""  # `source` for a batch without `_text`
     keys: list[str] = field(default_factory=list)  # hidden columns that statistics are summed up by
     partition: list[str] = field(default_factory=list)  # hidden columns with the values that name folders of the export
+    repeats: list[str] = field(
+        default_factory=list
+    )  # the hidden column with the number of times that a sample is exported
     keeps_removed: bool = False  # removed samples are written, too
     chars: dict[int, str] = field(default_factory=dict)  # step -> hidden column with the length of the text it measured
     passes: dict[int, str] = field(default_factory=dict)  # filter step -> column of the rows it would keep (probe)
@@ -204,7 +209,7 @@ class Chain:
         columns += self.terms.values()
         columns += [f"strlen({column}) AS {bytes_name(step)}" for step, column in self.versions.items()]
         columns += [ident(key) for key in self.match_keys]
-        columns += [*self.keys, *self.partition, *dict.fromkeys(self.chars.values())]
+        columns += [*self.keys, *self.partition, *self.repeats, *dict.fromkeys(self.chars.values())]
         last = list(self.alive.values())[-1] if self.alive and not self.keeps_removed else "_bad IS NULL"
         for keys, out in self.outs.items():
             flags = [change.changed for change in self.changes if change.field == keys]
@@ -229,6 +234,7 @@ class Chain:
             *map(bytes_name, self.versions),
             *self.keys,
             *self.partition,
+            *self.repeats,
             *dict.fromkeys(self.chars.values()),
         ]
 

@@ -77,6 +77,9 @@ class Program:
     removed: str | None = None
     keys: tuple[str, ...] = ()
     partition: tuple[str, ...] = ()  # result columns with the values that name folders of the export
+    repeats: tuple[
+        str, ...
+    ] = ()  # the result column with the number of times that a sample is exported, if it may be another than 1
     chars: Mapping[int, str] = field(default_factory=dict)
     folders: tuple[str, ...] = field(default=(), metadata=left_out("places; contents are in beside"))
     files: tuple[str, ...] = field(default=(), metadata=left_out("names; contents are in beside"))
@@ -91,7 +94,8 @@ class Program:
     @property
     def copies(self) -> bool:
         """True if nothing is computed, so the samples pass unchanged."""
-        return not (self.first or self.steps or self.match_keys or self.removed or self.stats_json or self.partition)
+        computed = self.steps or self.match_keys or self.removed or self.stats_json or self.partition or self.repeats
+        return not (self.first or computed)
 
     @property
     def limits_rows(self) -> bool:
@@ -100,8 +104,8 @@ class Program:
 
     @property
     def hidden(self) -> list[str]:
-        """Result columns that no table has: keys of the summary of statistics, lengths of texts, folders of the export."""
-        return [*self.keys, *self.partition, *dict.fromkeys(self.chars.values())]
+        """Result columns that no table has: keys of the summary of statistics, lengths of texts, folders and repeats of the export."""
+        return [*self.keys, *self.partition, *self.repeats, *dict.fromkeys(self.chars.values())]
 
     @property
     def label(self) -> str:
@@ -188,6 +192,7 @@ def _of_chain(chain: Chain) -> dict[str, Any]:
         "removed": chain.removed,
         "keys": tuple(chain.keys),
         "partition": tuple(chain.partition),
+        "repeats": tuple(chain.repeats),
         "chars": dict(chain.chars),
         "files": tuple(sorted(chain.files)),
     }

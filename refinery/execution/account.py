@@ -38,8 +38,9 @@ def accounted(
     outputs = exported.written.result()
     _write_stats(job, db, maker, exported)  # while tables are made in the background, for which the check waits
     counts = maker.check(db, done)
+    repeats = sum(result.repeats for result in done[-1].results)
     if recipe.exports and not exported.withheld:
-        database.check_written(counts, sum(item.rows for item in outputs))
+        database.check_written(counts, sum(item.rows for item in outputs), repeats)
     removed = exported.removed.write(db, done, counts.removed) if exported.removed is not None else []
     summed = _statistics(job, db, maker, exported)
     if job.extension is not None:
@@ -62,6 +63,9 @@ def accounted(
         log_quarantine(db)
     loud = alarms(db, counts, prepared.sources, recipe.max_quarantined is not None)
     db.publish()
+    if repeats and recipe.exports:
+        written = counts.kept + repeats
+        passed.append(f"repeat_by: {counts.kept:,} kept samples are written as {written:,}")
     notes = [*passed, *idle, *nulls, *summed, *empty, *removed]
     return _outcome(job, done, outputs, counts, description, notes, files, loud), description
 
@@ -91,6 +95,7 @@ def _outcome(
         (sum(result.reused for result in results), len(results)),
         tuple(loud),
         description["run_id"],
+        sum(result.repeats for result in done[-1].results),
     )
 
 

@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
 from refinery.common.field_profile import InputProfile
@@ -27,7 +28,7 @@ from refinery.io.writers.tables import tables_of_part
 from refinery.io.writers.temp_files import scratch_in
 from refinery.io.writers.tidy import tidy
 from refinery.io.writers.write import writing
-from refinery.kernels.core.arrow import strings, texts
+from refinery.kernels.core.arrow import ints, numbers, strings, texts, whole
 from refinery.planning.plan import Plan
 from refinery.recipe.export import ExportSettings
 from refinery.results.stage_result import StageResult
@@ -62,9 +63,11 @@ class FolderExport:
         """The samples of a shard's part, with the values that name their folders."""
         if not result.part or last.store is None:
             return
-        columns = [*last.program.partition]
-        facts = pq.read_table(last.store.fetch(result.facts), columns=["_dropped", *columns])
+        columns, repeats = [*last.program.partition], [*last.program.repeats]
+        facts = pq.read_table(last.store.fetch(result.facts), columns=["_dropped", *columns, *repeats])
         kept, at = facts.filter(pc.is_null(facts["_dropped"])), 0
+        for name in repeats:
+            kept = kept.take(ints(np.repeat(np.arange(len(kept)), numbers(whole(kept[name])).astype(np.int64))))
         for table in tables_of_part(str(last.store.fetch(result.part)), self._prepared.lines):
             values = kept.slice(at, len(table))
             yield table, [values[column] for column in columns]

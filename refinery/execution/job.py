@@ -36,7 +36,8 @@ class Outcome:
     """Result of an execution. outputs: files, and URLs as texts. bytes: of the input.
 
     disk: bytes of parts, marks and outputs together. reused: number of reused shard results, and number of all shard
-    results, of all stages. alarms: warnings that must stand out.
+    results, of all stages. alarms: warnings that must stand out. repeats: times that kept samples are exported, besides the
+    first of each.
     """
 
     run_dir: RunDir
@@ -50,6 +51,7 @@ class Outcome:
     reused: tuple[int, int] = (0, 0)
     alarms: tuple[Alarm, ...] = ()
     run_id: str = ""
+    repeats: int = 0
 
     @property
     def warnings(self) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AnySet
 from functools import partial
 from importlib.util import find_spec
@@ -20,6 +20,9 @@ from refinery.recipe.executors import EXECUTORS
 from refinery.results.output_checks import keep_inputs, require_folders, require_own, require_place
 from refinery.stats import step as merging
 from refinery.storage.urls import is_url
+
+# The operator whose shares may repeat samples.
+BY_BUCKET = "sample_by_bucket"
 
 
 def ready(
@@ -82,6 +85,7 @@ def _looks(plan: Plan, probes: bool) -> Iterator[tuple[str, Callable[[], None]]]
     yield "executor_type", partial(_require_package, recipe)
     yield "process", partial(merging.check, recipe)
     yield "process", partial(require_locked, recipe)
+    yield "process", partial(_require_repeats, recipe)
     yield "export_path", partial(keep_inputs, recipe, plan.sources)
     if probes or not is_url(recipe.export_path):
         yield "export_path", partial(require_place, recipe.export)
@@ -96,3 +100,19 @@ def _require_package(recipe: Recipe) -> None:
         what = f"executor_type: {recipe.executor_type} needs the Python package {package}"
         cure = f"Install it: {install_command(package)}"
         raise RecipeError([Problem(recipe.place_of("executor_type"), what, cure)])
+
+
+def _require_repeats(recipe: Recipe) -> None:
+    """Check that shares above 1, which repeat samples, are followed by the export."""
+    if recipe.repeat_by is not None or not recipe.exports:
+        return
+    what = f"{BY_BUCKET}: shares above 1 repeat samples, and the recipe has no repeat_by, so each would be written once"
+    hint = "Add repeat_by: bucket_repeats to the recipe, or use shares up to 1."
+    steps = [step for step in recipe.steps if step.name == BY_BUCKET and _largest_share(step.params) > 1]
+    if steps:
+        raise RecipeError([Problem(step.where, what, hint) for step in steps])
+
+
+def _largest_share(params: Mapping[str, Any]) -> float:
+    shares = params["shares"]
+    return max([params["others"], *(shares.values() if isinstance(shares, Mapping) else shares)])

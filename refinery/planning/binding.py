@@ -61,7 +61,8 @@ class _Binding:
         stage = planned.stage
         self._program, self._library = planned.program, planned.inputs.library
         self._summary = planned.inputs.settings.summary
-        self._partition = planned.inputs.settings.partition_place
+        settings = planned.inputs.settings
+        self._exported = {"partition_by": settings.partition_place, "repeat_by": settings.repeat_place}
         self._part = partial(compile_part, planned)
         self._steps = [step for step in (stage.before, *stage.steps, stage.after) if step is not None]
         self._shards = shards
@@ -83,9 +84,14 @@ class _Binding:
             wrong = _words(error, program)
         problems = self._problems(wrong)
         problems += self._problems_of_keys() if program.keys else []
-        if program.partition and not problems:
-            problems.append(Problem(self._partition, f"partition_by: {wrong}"))
+        if (program.partition or program.repeats) and not problems:
+            problems.append(self._problem_of_export(program, wrong))
         raise RecipeError(problems) if problems else OperatorError(wrong)
+
+    def _problem_of_export(self, program: Program, wrong: str) -> Problem:
+        """The problem of an expression over exported samples, of which DuckDB says what is wrong."""
+        keys = [name for name, used in (("partition_by", program.partition), ("repeat_by", program.repeats)) if used]
+        return Problem(self._exported[keys[0]], f"{' or '.join(keys)}: {wrong}")
 
     def _problems_of_keys(self) -> list[Problem]:
         """Problems that DuckDB finds in the grouping expressions of `stat_summary`."""

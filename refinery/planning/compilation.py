@@ -10,14 +10,14 @@ from collections.abc import Set as AnySet
 from dataclasses import replace
 from typing import Any
 
-from refinery.compiler.chain import PARTITION, compile_chain
+from refinery.compiler.chain import PARTITION, REPEAT, compile_chain
 from refinery.compiler.model import Chain, CompileContext, Schema, Stat
 from refinery.compiler.program import Program, build
 from refinery.compiler.stages import Stage
 from refinery.errors import Problem, RecipeError, did_you_mean
 from refinery.operators import Library
 from refinery.planning.phase import Phase
-from refinery.planning.plan import CompiledStage, CompileInputs, Plan
+from refinery.planning.plan import CompiledStage, CompileInputs, CompileSettings, Plan
 from refinery.planning.stored_stages import stage_key, stored_stage
 from refinery.recipe.lost import MissingStatistics
 from refinery.recipe.model import StatSummary
@@ -31,7 +31,7 @@ def compile_stages(stages: Sequence[Stage], inputs: CompileInputs) -> Phase[tupl
         try:
             planned = compile_stage(stage, inputs, stage is stages[-1])
         except RecipeError as error:
-            error = _placed(error, inputs.settings.partition_place)
+            error = _placed(error, inputs.settings)
             problems += sure(error.problems, inputs.schema)
             part = compile_rest(stage, inputs, {problem.where for problem in error.problems})
             problems += part.problems
@@ -48,7 +48,8 @@ def compile_stage(stage: Stage, inputs: CompileInputs, is_last: bool = False) ->
     """Compile one stage. Raises RecipeError."""
     settings, library, schema = inputs.settings, inputs.library, inputs.schema
     around, stats = context_of(stage, inputs), settings.exports_stats and is_last
-    around = replace(around, partition=settings.partition if is_last else (), keeps_removed=settings.keeps_removed)
+    around = replace(around, keeps_removed=settings.keeps_removed)
+    around = replace(around, partition=settings.partition, repeat=settings.repeat) if is_last else around
     steps = [step for step in (stage.before, *stage.running, stage.after) if step is not None]
     key = stage_key(steps, library, stage, around, schema, settings.text_key, settings.shares, stats)
     stored = stored_stage(key, stage.running) if key else None
@@ -57,9 +58,10 @@ def compile_stage(stage: Stage, inputs: CompileInputs, is_last: bool = False) ->
     return CompiledStage(stage, inputs, program, chain, key, stored is not None)
 
 
-def _placed(error: RecipeError, partition: str) -> RecipeError:
-    """The error with the place of `partition_by` in the recipe."""
-    return RecipeError([replace(one, where=partition) if one.where == PARTITION else one for one in error.problems])
+def _placed(error: RecipeError, settings: CompileSettings) -> RecipeError:
+    """The error with the places of `partition_by` and `repeat_by` in the recipe."""
+    places = {PARTITION: settings.partition_place, REPEAT: settings.repeat_place}
+    return RecipeError([replace(one, where=places.get(one.where, one.where)) for one in error.problems])
 
 
 def compile_rest(stage: Stage, inputs: CompileInputs, wrong: AnySet[str]) -> Phase[CompiledStage | None]:

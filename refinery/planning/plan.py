@@ -35,7 +35,7 @@ class CompileSettings:
 
     shares: operators share features. measures: filters only measure. exports_stats: samples are exported with their statistics.
     folders: those whose files the SQL may read. seconds: time limit of a statement. partition: names and SQL of `partition_by`, at
-    its place in the recipe. keeps_removed: removed samples are written, too.
+    its place in the recipe. repeat: SQL of `repeat_by`, at its place. keeps_removed: removed samples are written, too.
     """
 
     text_key: Keys
@@ -48,6 +48,8 @@ class CompileSettings:
     partition: tuple[tuple[str, str], ...] = ()
     partition_place: str = ""
     keeps_removed: bool = False
+    repeat: str | None = None
+    repeat_place: str = ""
 
     @staticmethod
     def of(recipe: Recipe, library: Library) -> CompileSettings:
@@ -63,6 +65,8 @@ class CompileSettings:
             recipe.partition_by if recipe.exports else (),
             recipe.place_of("partition_by"),
             recipe.removed_path is not None,
+            recipe.repeat_by if recipe.exports else None,
+            recipe.place_of("repeat_by"),
         )
 
 

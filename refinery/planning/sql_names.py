@@ -35,7 +35,8 @@ _RESERVED = {
 
 def names_in_sql(recipe: Recipe, library: Library) -> frozenset[str]:
     """Names, in lower case, of all fields of samples that the SQL of a recipe may read, but for its texts."""
-    by = (*recipe.stat_summary.group_by, *recipe.partition_by)
+    repeats = [("repeat_by", recipe.repeat_by)] if recipe.repeat_by is not None else []
+    by = (*recipe.stat_summary.group_by, *recipe.partition_by, *repeats)
     names = {name for _, sql in by for name in names_in(sql)}
     stats: set[str] = set()
     for step in recipe.steps:

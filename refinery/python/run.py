@@ -42,7 +42,8 @@ class Run:
 
     work_dir: the run folder. database: its DuckDB file. outputs: files of kept samples, URLs as texts. counts: rows
     read, kept, removed and quarantined. warnings: lines that a user should read. seconds: wall time. bytes: input
-    processed. run_id: as in the table `runs`.
+    processed. run_id: as in the table `runs`. repeats: times that samples are exported by `repeat_by`, besides the first
+    of each.
     """
 
     work_dir: Path
@@ -53,6 +54,7 @@ class Run:
     seconds: float
     bytes: int
     run_id: str = ""
+    repeats: int = 0
     _closed: list[bool] = field(default_factory=list, init=False)
 
     # Tables
@@ -112,7 +114,7 @@ class Run:
                 "folder, and no export_type: none"
             )
         self._require_own()
-        return KeptSamples(tuple(map(str, self.outputs)), self.counts.kept)
+        return KeptSamples(tuple(map(str, self.outputs)), self.counts.kept + self.repeats)
 
     # Commands
 
@@ -239,6 +241,7 @@ def run_of(outcome: Outcome, notes: Iterable[str] = ()) -> Run:
         outcome.seconds,
         outcome.bytes,
         outcome.run_id,
+        outcome.repeats,
     )
 
 
@@ -255,6 +258,7 @@ def open_run(work_dir: str | os.PathLike[str]) -> Run:
         manifest["seconds"],
         manifest["bytes"],
         manifest["run_id"],
+        max(0, sum(item["rows"] for item in manifest["outputs"]) - facts.counts.kept),
     )
     found.sql("SELECT 1")  # tables that cannot be read are reported now
     return found

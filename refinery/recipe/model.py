@@ -287,6 +287,14 @@ class Recipe:
         ),
         default=(),
     )
+    repeat_by: str | None = key(
+        "sql",
+        None,
+        "Number of times that a kept sample is written: a column or SQL over a sample as it is exported, see [below](#repeats). "
+        "By default once.",
+        nullable=True,
+        own=True,
+    )
     max_partitions: int = key(
         "int",
         1000,

@@ -358,10 +358,11 @@ def compare(db: Database, done: Sequence[StageResult], sums: Sums) -> Counts:
     return counts
 
 
-def check_written(counts: Counts, written: int) -> None:
-    """Check that as many rows were written as were kept. Raises ConservationError."""
-    if counts.kept != written:
-        raise ConservationError(f"rows do not add up: {counts.kept} were kept, but {written} written")
+def check_written(counts: Counts, written: int, repeats: int = 0) -> None:
+    """Check that as many rows were written as were kept. repeats: written besides, by `repeat_by`. Raises ConservationError."""
+    if counts.kept + repeats != written:
+        expected = f"{counts.kept} were kept" + (f", to be written {counts.kept + repeats} times" if repeats else "")
+        raise ConservationError(f"rows do not add up: {expected}, but {written} written")
 
 
 def check_removed(removed: int, written: int) -> None:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from refinery.common.fields import field_name
 from refinery.common.lazy import pc
 from refinery.common.redaction import hide
+from refinery.compiler.export_repeats import REPEAT_FAULT
 from refinery.compiler.program import Program
 from refinery.io.batch import Batch
 from refinery.io.model import Shard
@@ -64,6 +65,8 @@ def _reason(program: Program, reason: str, raw: bytes) -> str:
         return _no_text(raw, program.text_key) if program.lines else f"{name!r} is null"
     if reason == "malformed JSON":
         return f"{reason}: {explain_json(raw)}"
+    if reason.startswith(REPEAT_FAULT):  # of a recipe without steps
+        return reason
     return f"{reason}: the line is JSON, but no sample"
 
 

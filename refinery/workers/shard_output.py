@@ -19,6 +19,7 @@ from refinery.io.model import Shard
 from refinery.io.text_columns import is_plain_text
 from refinery.kernels.core.arrow import ints, numbers, of_records, present, rows_at, whole
 from refinery.workers.done_marks import ShardPublisher
+from refinery.workers.export_repeats import further
 from refinery.workers.fact_source import WholeShardFacts
 from refinery.workers.match_keys import SHARD_BITS, keys_table, write_keys
 from refinery.workers.quarantined_rows import QUARANTINE
@@ -62,6 +63,7 @@ class ShardOutput:
             numbered = batch.rows[keep] + (self.shard.index << SHARD_BITS)
             self.match_keys.append(keys_table(done, self.program.match_keys, self.program.key_columns, numbered))
         self._count(batch, len(keep))
+        self.result.repeats += further(self.program, done)
         return keep, done
 
     def add_whole(self, known: WholeShardFacts) -> None:

@@ -66,6 +66,7 @@ class ShardResult:
     killed: int = 0
     removed: str = ""  # the removed samples, as `PartWriter` writes them
     removed_bytes: int = 0
+    repeats: int = 0  # times that samples are exported, besides the first of each
     removed_rows: str = ""  # numpy file, int64: number in the shard of each of them
 
     def files(self) -> list[str]:

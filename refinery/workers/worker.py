@@ -34,6 +34,7 @@ from refinery.storage.store import Store
 from refinery.workers import joined_shards
 from refinery.workers.computed_facts import ComputedFacts
 from refinery.workers.done_marks import ShardPublisher
+from refinery.workers.export_repeats import repeated
 from refinery.workers.fact_source import FactSource, WholeShardFacts
 from refinery.workers.match_keys import removed_from, unwritable
 from refinery.workers.new_values import new_values
@@ -186,7 +187,8 @@ class Worker:
         keep, alive = output.add(batch, done)
         self._observer.passed(len(batch), batch.table.nbytes)
         if output.task.write:
-            self._write(writer, batch, keep, alive, output.task.add_suffix)
+            for rows, known in repeated(self.program, batch, keep, alive):
+                self._write(writer, batch, rows, known, output.task.add_suffix)
 
     def _write(
         self, writer: PartWriter, batch: Batch, keep: np.ndarray, alive: pa.Table | None, add_suffix: bool

@@ -81,6 +81,7 @@ def _unreadable(stored: FinishedRun) -> str | None:
     for key, given in {
         "partition_by": stored.recipe.partition_by,
         "export_fields": stored.recipe.export_fields,
+        "repeat_by": stored.recipe.repeat_by,
     }.items():
         if given:
             return f"the samples of {stored.run_dir.root} are written in another order or form, by {key}"

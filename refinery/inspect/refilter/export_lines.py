@@ -30,6 +30,7 @@ _FORM = (
     "executor_type",
     "export_fields",
     "partition_by",
+    "repeat_by",
 )
 
 

@@ -41,7 +41,8 @@ def exported_texts(
         or not set(flags) <= stored.columns["row_outcomes"].keys()
     ):
         return False
-    if stored.recipe.partition_by or stored.recipe.export_fields or not as_left(stored):
+    recipe = stored.recipe
+    if recipe.partition_by or recipe.export_fields or recipe.repeat_by or not as_left(stored):
         return False  # samples of partitions are in another order, and a chosen field may have the name of another one
     changed_any = " OR ".join(f"coalesce({flag}, FALSE)" for flag in flags)
     sql = f"SELECT _row, {changed_any} AS changed FROM row_outcomes WHERE _dropped IS NULL ORDER BY _row"

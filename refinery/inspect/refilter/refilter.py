@@ -43,7 +43,7 @@ from refinery.storage.urls import is_stdout
 # Keys of a recipe that do not affect the fate of a sample: they may differ from the run.
 _FREE = {
     "steps", "project_name", "export_path", "export_type", "export_shard_size", "export_in_parallel",
-    "export_aws_credentials", "export_fields", "partition_by", "max_partitions", "removed_path", "removed_partition_by",
+    "export_aws_credentials", "export_fields", "partition_by", "repeat_by", "max_partitions", "removed_path", "removed_partition_by",
     "work_dir", "temp_dir", "np", "open_tracer", "op_list_to_trace", "trace_num", "trace_keys",
     "keep_stats_in_res_ds", "add_suffix", "op_fusion", "fusion_strategy", "adaptive_batch_size", "memory_limit", "threads", "measure_only", "stat_summary",
 }  # fmt: skip
@@ -165,6 +165,9 @@ def _see_that_it_can(stored: FinishedRun, old: Recipe, new: Recipe) -> None:
     if new.measure_only and not old.measure_only:
         what = "the run has removed samples before all was measured"
         problems.append(Problem("--set measure_only", what, f"{command} --set measure_only=true measures them all."))
+    if new.exports and new.repeat_by is not None:
+        what = "refilter writes each kept sample once, and the recipe repeats samples"
+        problems.append(Problem("repeat_by", what, f"Use --no-export, or {command} with the changes as --set."))
     for step in new.steps:
         if step.params.get("index"):
             what = f"{step.name} has an index, to which every run adds its samples"

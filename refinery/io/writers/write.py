@@ -179,7 +179,8 @@ class PartWriter:
             self._into.count(int(kernels.text.lines.count_lines(data, 0, len(data))))
 
     def _write_table(self, table: pa.Table, keep: np.ndarray, replaced: Mapping, extra: Mapping) -> None:
-        kept = table if len(keep) == len(table) else table.take(ints(np.asarray(keep, np.int64)))
+        whole = len(keep) == len(table) and (np.asarray(keep) == np.arange(len(table))).all()
+        kept = table if whole else table.take(ints(np.asarray(keep, np.int64)))
         for keys, values in replaced.items():
             at = kept.schema.get_field_index(keys[0])
             if at < 0:

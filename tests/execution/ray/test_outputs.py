@@ -27,6 +27,7 @@ KEYS: dict[str, Any] = {
     "partition_by": {"source": "meta.source", "long": "text_len > 200"},
     "export_type": "jsonl",
     "export_fields": {"*": True, "text": "content"},
+    "repeat_by": "1 + length(text) % 3",
     "removed_partition_by": ["step", "meta.source"],
 }
 
