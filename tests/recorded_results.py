@@ -12,14 +12,20 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 OWN = ROOT / "tests" / "conformance" / "own"
 VARIABLE = "REFINERY_CONFORMANCE"
-# Statistics files are many and small: they travel as one archive.
-ARCHIVE = OWN / "datatrove" / "stats.tar.xz"
+# Files that are many and alike travel as archives: folder that they are unpacked to, and the archive.
+ARCHIVES = {"datatrove": OWN / "datatrove" / "stats.tar.xz", ".": OWN / "web.tar.xz"}
 
 
 def recorded_results() -> Path:
     """Folder of the recorded results that this test run compares with."""
     named = os.environ.get(VARIABLE)
     return Path(named).absolute() if named else _unpacked_own()
+
+
+def web_results() -> Path:
+    """Folder of the recorded results of the web's peers."""
+    found = recorded_results()
+    return (found.parent if os.environ.get(VARIABLE) else found) / "web"
 
 
 def missing_parts(folder: Path) -> list[str]:
@@ -29,8 +35,8 @@ def missing_parts(folder: Path) -> list[str]:
 
 
 def _unpacked_own() -> Path:
-    """A folder with links to the project's own recorded results and its statistics files, unpacked once."""
-    digest = hashlib.sha256(ARCHIVE.read_bytes()).hexdigest()[:16]
+    """A folder with links to the project's own recorded results and the files of its archives, unpacked once."""
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in ARCHIVES.values())).hexdigest()[:16]
     target = ROOT / ".pytest_cache" / f"recorded-{digest}"
     if not target.is_dir():
         _unpack(target)
@@ -43,11 +49,12 @@ def _unpack(target: Path) -> None:
     made = Path(tempfile.mkdtemp(dir=target.parent))
     (made / "data_juicer").symlink_to(OWN / "data_juicer")
     (made / "datatrove").mkdir()
-    for path in ARCHIVE.parent.iterdir():
-        if path != ARCHIVE:
+    for path in (OWN / "datatrove").iterdir():
+        if path not in ARCHIVES.values():
             (made / "datatrove" / path.name).symlink_to(path)
-    with tarfile.open(ARCHIVE) as archive:
-        archive.extractall(made / "datatrove", filter="data")
+    for folder, archive in ARCHIVES.items():
+        with tarfile.open(archive) as files:
+            files.extractall(made / folder, filter="data")
     try:
         made.rename(target)
     except OSError:  # another process was first

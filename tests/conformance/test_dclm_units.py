@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import pytest
 
 from tests.compiled import run_samples
 from tests.conformance.web_cases import cases, documents
-from tests.recorded_results import VARIABLE
 
-pytestmark = [
-    pytest.mark.recorded,
-    pytest.mark.skipif(VARIABLE not in os.environ, reason="needs the larger set of recorded results"),
-]
+pytestmark = pytest.mark.recorded
 
 
 def numbers(case: dict[str, Any], step: dict[str, Any], stat: str) -> list[int]:

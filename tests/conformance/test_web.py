@@ -17,10 +17,8 @@ import pytest
 from tests.conformance.web_cases import Translation, cases, differences, recorded_operators
 from tests.recorded_results import VARIABLE
 
-pytestmark = [
-    pytest.mark.recorded,
-    pytest.mark.skipif(VARIABLE not in os.environ, reason="needs the larger set of recorded results"),
-]
+pytestmark = pytest.mark.recorded
+LARGER = VARIABLE in os.environ
 
 MODULES = [
     importlib.import_module(f"tests.conformance.{path.stem}")
@@ -34,11 +32,20 @@ KNOWN: dict[tuple[str, str], dict[Any, str]] = {
 LEFT: dict[tuple[str, str], str] = {
     key: value for module in MODULES for key, value in getattr(module, "LEFT", {}).items()
 }
+# Operators whose results need a published file (a list or a configuration), which is in the larger set alone.
+IN_LARGER_SET = {
+    ("datamap", "madlad400_rule_filter"),
+    ("datamap", "madlad400_sentence_annotator"),
+    ("dclm", "url_removal_modifier"),
+    *((peer, op) for peer, op in (*STEPS, *LEFT) if op.startswith("pipeline_")),
+}
 
 
 @pytest.mark.parametrize(("peer", "op"), sorted(STEPS))
 def test_results_are_the_recorded_ones(peer: str, op: str) -> None:
     recorded = cases(peer, op)
+    if not recorded and (peer, op) in IN_LARGER_SET and not LARGER:
+        pytest.skip("needs the larger set of recorded results")
     assert recorded, f"no recorded results of {peer} {op}"
     for case in recorded:
         found = differences(case, STEPS[peer, op](case["params"]), KNOWN.get((peer, op), {}))
@@ -46,5 +53,6 @@ def test_results_are_the_recorded_ones(peer: str, op: str) -> None:
 
 
 def test_every_recorded_operator_is_translated_or_named() -> None:
-    assert {*recorded_operators()} == {*STEPS} | {*LEFT}
+    named = {*STEPS} | {*LEFT}
+    assert {*recorded_operators()} == (named if LARGER else named - IN_LARGER_SET)
     assert not {*STEPS} & {*LEFT}

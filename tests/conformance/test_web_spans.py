@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import pytest
 
 from refinery.kernels.text.tagged_spans import TAGGERS
 from tests.conformance.web_cases import cases, documents
-from tests.recorded_results import VARIABLE
 
-pytestmark = [
-    pytest.mark.recorded,
-    pytest.mark.skipif(VARIABLE not in os.environ, reason="needs the larger set of recorded results"),
-]
+pytestmark = pytest.mark.recorded
 
 
 @pytest.mark.parametrize("tagger", TAGGERS)

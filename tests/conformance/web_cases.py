@@ -14,8 +14,9 @@ import pytest
 
 from tests.compiled import run_samples
 from tests.conftest import RECORDED
+from tests.recorded_results import web_results
 
-WEB = RECORDED.parent / "web"
+WEB = web_results()
 VECTORS = WEB / "vectors"
 PEERS = ("dclm", "datamap", "nemo", "dolma", "fineweb2")
 
