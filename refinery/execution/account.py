@@ -19,6 +19,8 @@ from refinery.results.digests.record import WITH, record
 from refinery.results.events import empty_texts, idle_steps, log_quarantine, log_traces, null_values, passed_over
 from refinery.results.stage_result import StageResult
 from refinery.results.stat_summary import write_statistics
+from refinery.results.views.comments import Comments, comment_on_all
+from refinery.results.views.create import create_views
 from refinery.results.whole_tables import TableMaker
 from refinery.storage.store import Store
 from refinery.storage.urls import is_url
@@ -62,6 +64,8 @@ def accounted(
     if counts.quarantined:
         log_quarantine(db)
     loud = alarms(db, counts, prepared.sources, recipe.max_quarantined is not None)
+    create_views(db.con)
+    comment_on_all(db.con, _statistics_comments(prepared))
     db.publish()
     if repeats and recipe.exports:
         written = counts.kept + repeats
@@ -118,6 +122,17 @@ def _statistics(job: RunJob, db: Database, maker: TableMaker, exported: RunExpor
         written = len(exported.statistics)
         notes.append(f"{written} statistics files of rank {summary.rank} in {summary.export}")
     return notes
+
+
+def _statistics_comments(prepared: Plan) -> Comments:
+    """Comments on the columns of `stats`: the step, and what its operator says of the statistic."""
+    steps = {step.index: step for step in prepared.recipe.steps}
+    comments: dict[tuple[str, str], str] = {}
+    for stat in prepared.stats:
+        step = steps[stat.step]
+        doc = prepared.library.operators[step.name].stats_of(step.params).get(stat.name, {}).get("doc", "")
+        comments["stats", stat.column] = ": ".join(filter(None, (f"step {step.index}, {step.label}", doc)))
+    return comments
 
 
 def _trace(job: RunJob, db: Database, maker: TableMaker, done: list[StageResult], store: Store) -> list[Path]:

@@ -22,7 +22,7 @@ from refinery.common.lazy import duckdb
 from refinery.compiler.templates import ident, lit
 from refinery.errors import ConservationError
 from refinery.kernels.core.arrow import ints, of_texts
-from refinery.results.files import file_table, part_table, passed_over_table
+from refinery.results.files import file_table, line_table, part_table, passed_over_table
 from refinery.results.stage_result import StageResult
 from refinery.results.tables import MANY, TableStatement, quarantine_source
 from refinery.storage.run_folder import aside
@@ -222,8 +222,10 @@ def fill(db: Database, done: Sequence[StageResult], statements: Sequence[TableSt
 
 
 def fill_places(db: Database, done: Sequence[StageResult], parts: Sequence[tuple[str, str, int, int]] = ()) -> None:
-    """Build the tables shards, files, passed_over and table_parts. parts: see `part_table`."""
-    db.table("shards", shard_table(done))
+    """Build the tables shards, files, lines, passed_over and table_parts. parts: see `part_table`."""
+    shards = shard_table(done)
+    db.table("shards", shards)
+    db.table("lines", line_table(shards, done[0].results))
     db.table("files", file_table(done[0].shards, done[0].results))
     db.table("passed_over", passed_over_table(done[0].results))
     db.table("table_parts", part_table(parts))

@@ -1,4 +1,4 @@
-"""The tables `files`, rows of each input file, `passed_over`, what is no sample there, and `table_parts`, files of tables."""
+"""The tables `files`, rows of each input file, `lines`, their lines, `passed_over`, what is no sample there, and `table_parts`, files of tables."""
 
 from __future__ import annotations
 
@@ -34,6 +34,22 @@ def file_table(shards: Sequence[Shard], results: Sequence[ShardResult]) -> pa.Ta
             rows.append(result.rows)
     counts = np.array(rows, np.int64)
     return pa.table({"file": of_texts(files), "first_row": ints(np.cumsum(counts) - counts), "rows": ints(counts)})
+
+
+def line_table(shards: pa.Table, results: Sequence[ShardResult]) -> pa.Table:
+    """A row for each distance between the numbers and the lines of samples: `first_row`, `line_offset`.
+
+    shards: the table of this name. results: of the first stage.
+    """
+    firsts: list[int] = []
+    offsets: list[int | None] = []
+    for first, lines, result in zip(
+        shards["first_row"].to_pylist(), shards["first_line"].to_pylist(), results, strict=True
+    ):
+        for row, offset in (result.line_offsets or [(0, None)]) if result.rows else ():
+            firsts.append(first + row)
+            offsets.append(None if offset is None else offset + lines - first)
+    return pa.table({"first_row": ints(np.array(firsts, np.int64)), "line_offset": pa.array(offsets, pa.int64())})
 
 
 def passed_over_table(results: Sequence[ShardResult]) -> pa.Table:

@@ -13,12 +13,13 @@ from refinery.errors import DataError, OutputError
 from refinery.io.writers.temp_files import aside_of
 from refinery.io.writers.write import writing
 from refinery.results.open_tables import open_tables, parts_of, reach
-from refinery.results.part_files import keep_only
+from refinery.results.part_files import OVER_PARTS, keep_only
+from refinery.results.views.comments import comments_kept
 from refinery.storage.open import open_store
 from refinery.storage.run_folder import RunDir
 
 _THREADS, _MEMORY = 4, "512MB"
-_VIEWS = "SELECT view_name FROM duckdb_views() WHERE NOT internal AND contains(sql, 'read_parquet') ORDER BY 1"
+_VIEWS = f"SELECT view_name FROM duckdb_views() WHERE NOT internal AND view_name IN {OVER_PARTS} ORDER BY 1"
 
 
 @dataclass(frozen=True)
@@ -90,9 +91,10 @@ def _fill(database: Path, parts: list[tuple[str, int]]) -> None:
     folders = {path.partition("/table=")[0] for path, _ in parts}
     with connect([database.parent, *folders], _THREADS, _MEMORY, None, file_name(database)) as con:
         reach(con, parts)
-        for (name,) in con.execute(_VIEWS).fetchall():
-            con.execute(f"CREATE TABLE _rows AS SELECT * FROM {ident(name)}").fetchall()
-            con.execute(f"DROP VIEW {ident(name)}").fetchall()
-            con.execute(f"ALTER TABLE _rows RENAME TO {ident(name)}").fetchall()
+        with comments_kept(con):
+            for (name,) in con.execute(_VIEWS).fetchall():
+                con.execute(f"CREATE TABLE _rows AS SELECT * FROM {ident(name)}").fetchall()
+                con.execute(f"DROP VIEW {ident(name)}").fetchall()
+                con.execute(f"ALTER TABLE _rows RENAME TO {ident(name)}").fetchall()
         con.execute("DELETE FROM table_parts").fetchall()
         con.execute("CHECKPOINT").fetchall()

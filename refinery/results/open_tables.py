@@ -10,21 +10,30 @@ from refinery.common.connections import file_name
 from refinery.common.lazy import duckdb
 from refinery.compiler.templates import lit
 from refinery.errors import DataError
-from refinery.results.part_files import folder_in
+from refinery.results.part_files import OVER_PARTS, folder_in
 from refinery.results.reading_memory import limit_memory
+from refinery.results.views.comments import comments_kept
+from refinery.results.views.create import add_views
 from refinery.storage.drivers import filesystem
 from refinery.storage.run_folder import RunDir
 from refinery.storage.urls import is_url
 
 _PARTS = "SELECT path, bytes FROM table_parts ORDER BY path"
-_VIEWS = "SELECT view_name, sql FROM duckdb_views() WHERE NOT internal AND contains(sql, 'read_parquet')"
+_VIEWS = f"SELECT view_name, sql FROM duckdb_views() WHERE NOT internal AND view_name IN {OVER_PARTS}"
 
 
 def open_tables(database: Path) -> duckdb.DuckDBPyConnection:
     """Open a run's database read-only. Views of a run folder that was moved or copied are changed to its own parts.
 
+    The connection has the views of `results.views`, also where an earlier version has made the database.
     Raises DataError if it cannot be opened or if parts are missing.
     """
+    con = _opened(database)
+    add_views(con)
+    return con
+
+
+def _opened(database: Path) -> duckdb.DuckDBPyConnection:
     try:
         con = _connected(database)
         parts = parts_of(con)
@@ -102,9 +111,10 @@ def _point(database: Path, old: str, new: str) -> None:
     try:
         with duckdb.connect(file_name(database)) as con:
             con.execute("BEGIN").fetchall()
-            for _, sql in con.execute(_VIEWS).fetchall():
-                changed = sql.replace(lit(f"{old}/")[1:-1], lit(f"{new}/")[1:-1])
-                con.execute(changed.replace("CREATE VIEW", "CREATE OR REPLACE VIEW", 1)).fetchall()
+            with comments_kept(con):
+                for _, sql in con.execute(_VIEWS).fetchall():
+                    changed = sql.replace(lit(f"{old}/")[1:-1], lit(f"{new}/")[1:-1])
+                    con.execute(changed.replace("CREATE VIEW", "CREATE OR REPLACE VIEW", 1)).fetchall()
             con.execute("UPDATE table_parts SET path = ? || substr(path, ?)", [new, len(old) + 1]).fetchall()
             con.execute("COMMIT").fetchall()
     except duckdb.Error as error:

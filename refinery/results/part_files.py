@@ -9,6 +9,8 @@ from refinery.common.lazy import duckdb
 from refinery.storage.store import Store
 
 _MARK = "/table="
+# Views over parts, in the database of a run whose tables are parts.
+OVER_PARTS = ("quarantine", "duplicates", "clusters", "ledger", "stats", "row_outcomes")
 
 
 def folder_in(path: str) -> str:

@@ -158,6 +158,7 @@ def read(store: Store, folder: str, shard: int) -> DoneMark | None:
         result["seconds"] = {int(step): float(spent) for step, spent in result["seconds"]}
         result["rows_of"] = tuple(result["rows_of"])
         result["passed_over"] = tuple((kind, count) for kind, count in result.get("passed_over", ()))
+        result["line_offsets"] = tuple((row, offset) for row, offset in result.get("line_offsets", ()))
         placed = plain["placed"]
         if placed is not None:
             placed = WrittenRange(**placed | {"footer": base64.b64decode(placed["footer"])})

@@ -16,11 +16,13 @@ from refinery.common.lazy import pc, pq
 from refinery.compiler.program import Program
 from refinery.io.batch import Batch
 from refinery.io.model import Shard
+from refinery.io.readers.registry import reader_of
 from refinery.io.text_columns import is_plain_text
 from refinery.kernels.core.arrow import ints, numbers, of_records, present, rows_at, whole
 from refinery.workers.done_marks import ShardPublisher
 from refinery.workers.export_repeats import further
 from refinery.workers.fact_source import WholeShardFacts
+from refinery.workers.line_offsets import LineOffsets
 from refinery.workers.match_keys import SHARD_BITS, keys_table, write_keys
 from refinery.workers.quarantined_rows import QUARANTINE
 from refinery.workers.tasks import ShardResult, Task
@@ -45,6 +47,7 @@ class ShardOutput:
     files: list[np.ndarray] = field(default_factory=list)
     seconds: dict[int, float] = field(default_factory=lambda: defaultdict(float))
     batches: int = 0
+    lines: LineOffsets = field(default_factory=LineOffsets)
 
     def __post_init__(self) -> None:
         self.result = ShardResult(self.shard.index)
@@ -83,6 +86,8 @@ class ShardOutput:
         result.rows += (len(batch.rows) if batch.chosen is None else len(batch.chosen)) + len(batch.bad)
         result.lines = max(result.lines, batch.lines_seen)
         result.bytes += batch.table.nbytes
+        if self.shard.part is None and not reader_of(self.shard.source).one_sample:
+            self.lines.add(batch)
         if batch.files is not None:
             self.files += [batch.files, np.array([bad.file for bad in batch.bad], np.int32)]
 
@@ -96,6 +101,7 @@ class ShardOutput:
         """Write facts, quarantine, match keys and row numbers of the shard."""
         result, stem = self.result, f"{self.task.folder}/{self.shard.index:05d}"
         result.key, result.quarantined = leaving.key, len(self.bad)
+        result.line_offsets = self.lines.pairs()
         if not self.program.copies:
             result.facts = _publish(leaving, f"{stem}.facts.parquet", self.facts or [self._no_facts()])
         if self.bad:

@@ -39,7 +39,7 @@ class ShardResult:
     """Result of a shard. rows: samples in the shard, good or bad. lines: physical lines. seconds: per step.
 
     part, facts, quarantine, match_keys, rows_left, removed, removed_rows: names in the store, empty where there is no such file.
-    part_bytes, removed_bytes: sizes of the files of samples. key: digest of what decides the result. reused: made by an earlier run or try. rows_of: rows of
+    line_offsets: see `line_offsets.LineOffsets`. part_bytes, removed_bytes: sizes of the files of samples. key: digest of what decides the result. reused: made by an earlier run or try. rows_of: rows of
     each of the shard's files, if it has several. verbatim: all lines were read, and none was written anew. undeclared: notes on undeclared files that operators have read; a
     result with such notes is not used again. passed_over: kinds and numbers of parts of the files that are no samples. killed: times that the process of the shard was killed before it came to this result.
     """
@@ -63,6 +63,7 @@ class ShardResult:
     undeclared: tuple[str, ...] = ()
     verbatim: bool = False
     passed_over: tuple[tuple[str, int], ...] = ()
+    line_offsets: tuple[tuple[int, int | None], ...] = ()
     killed: int = 0
     removed: str = ""  # the removed samples, as `PartWriter` writes them
     removed_bytes: int = 0

@@ -19,6 +19,7 @@ from refinery.execution import table_maker
 from refinery.inspect.refilter.refilter import refilter
 from refinery.results import blocks, part_tables, stat_summary
 from refinery.results.blocks import Block
+from refinery.results.views.create import VIEWS
 from tests.commands import command
 from tests.results.test_many import RECIPES, samples
 from tests.runs import content, settings, write_lines
@@ -181,15 +182,16 @@ def test_materialised_tables_need_no_parts(run: Run, tmp_path: Path) -> None:
     done("tables", run.work_dir, "--materialise", "-o", elsewhere)
     code, said = command("tables", str(run.work_dir), "--materialise", "-o", str(elsewhere))
     assert code == 6 and "add --overwrite" in said
-    kinds = "SELECT table_name, column_name, data_type FROM information_schema.columns ORDER BY ALL"
+    kinds = "SELECT table_name, column_name, data_type, comment FROM duckdb_columns() WHERE NOT internal ORDER BY ALL"
     of_views = run.sql(kinds).fetchall()
+    assert all(comment for *_, comment in of_views)
     done("tables", run.work_dir, "--materialise")
     assert folders(run) == []
     assert "has all rows" in done("tables", run.work_dir)
     for database in (run.database, elsewhere):
         here = replace(run, database=database)
         assert content(here) == expected and here.sql(kinds).fetchall() == of_views
-        assert here.sql("SELECT count(*) FROM duckdb_views() WHERE NOT internal").fetchall() == [(1,)]
+        assert here.sql("SELECT count(*) FROM duckdb_views() WHERE NOT internal").fetchall() == [(len(VIEWS) + 1,)]
 
 
 COMMANDS: dict[str, list[str]] = {

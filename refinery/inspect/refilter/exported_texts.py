@@ -12,7 +12,8 @@ import pyarrow as pa
 from refinery.common.lazy import pq
 from refinery.errors import DataError
 from refinery.inspect.finished_run import FinishedRun
-from refinery.inspect.refilter.stored_facts import ShardPosition, texts_file
+from refinery.inspect.refilter.shard_positions import ShardPosition
+from refinery.inspect.refilter.stored_facts import texts_file
 from refinery.io.batch import Batch
 from refinery.io.readers.read import read
 from refinery.io.readers.registry import reader_of

@@ -21,12 +21,11 @@ from refinery.execution.open import open_recipe
 from refinery.execution.result_store import NoResultStore
 from refinery.execution.run import Outcome, Progress, execute_prepared
 from refinery.execution.stage_runner import StageRunner
-from refinery.inspect.finished_run import FinishedRun, require_same_inputs
+from refinery.inspect.finished_run import FinishedRun
 from refinery.inspect.refilter.change import RecipeChange, StoredChain, compare
 from refinery.inspect.refilter.copied_export import CopiedExport
-from refinery.inspect.refilter.stored_facts import ShardPosition
+from refinery.inspect.refilter.shard_positions import positions
 from refinery.inspect.refilter.stored_run_facts import StoredRunFacts
-from refinery.io.model import handed_over
 from refinery.io.writers.registry import NOTHING
 from refinery.planning.compilation import compile_chains
 from refinery.planning.input_schema import SchemaSettings, input_schema
@@ -90,7 +89,7 @@ def refilter(
         recipe = changed_recipe(stored, [parse_set(text) for text in sets], export, work_dir, writes)
         size = stored.manifest["shard_size"]
         prepared = prepare(recipe, stored.library, shard_size=size, binds=False)
-        places, change = _places(stored, prepared), compare(_ran(stored, prepared), prepared.stages)
+        places, change = positions(stored, prepared), compare(_ran(stored, prepared), prepared.stages)
         if change.unknown is not None or not _binds(stored, change):
             require_bound(prepared)
         require(Phase(prepared), overwrite=overwrite)
@@ -249,38 +248,6 @@ def _binds(stored: FinishedRun, change: RecipeChange) -> bool:
     except duckdb.Error:
         return False
     return True
-
-
-def _places(stored: FinishedRun, prepared: Plan) -> list[ShardPosition]:
-    """Places of the shards in the run. Raises DataError when the inputs have changed since the run."""
-    if handed_over(stored.manifest["inputs"]):
-        raise DataError(
-            f"{stored.run_dir.root}: the run's samples were passed in from Python and are no longer available"
-        )
-    consequence = f"its stored results are not of these samples; refinery run {stored.run_dir.recipe} reads it anew"
-    require_same_inputs(stored.manifest, prepared, consequence)
-    query = 'SELECT file, start, "end", first_row, rows, first_line FROM shards ORDER BY shard'
-    shards = stored.con.execute(query).fetchall()
-    cuts = [(shard.source.path, shard.start, shard.end) for shard in prepared.shards]
-    if [shard[:3] for shard in shards] != cuts:
-        raise DataError(
-            "the input is cut in another way than in the run, so its stored results cannot be used; run it again"
-        )
-    ends = [after[5] if after[0] == here[0] else here[5] for here, after in zip(shards, shards[1:], strict=False)]
-    lines = [max(0, end - here[5]) for here, end in zip(shards, [*ends, 0], strict=False)]
-    beside = _passed_over(stored)
-    places = enumerate(zip(shards, lines, strict=True))
-    return [ShardPosition(shard[3], shard[4], count, beside.get(at, ())) for at, (shard, count) in places]
-
-
-def _passed_over(stored: FinishedRun) -> dict[int, tuple[tuple[str, int], ...]]:
-    """What the run has passed over in its input, by shard; nothing in runs of earlier versions."""
-    if not stored.con.execute("FROM duckdb_tables() WHERE table_name = 'passed_over'").fetchall():
-        return {}
-    beside: dict[int, tuple[tuple[str, int], ...]] = {}
-    for shard, kind, number in stored.con.execute("FROM passed_over ORDER BY shard, kind").fetchall():
-        beside[shard] = (*beside.get(shard, ()), (kind, number))
-    return beside
 
 
 def _not_written(old: Recipe) -> list[str]:

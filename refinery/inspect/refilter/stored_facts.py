@@ -14,6 +14,7 @@ from refinery.compiler.model import bytes_name
 from refinery.compiler.program import stats_object
 from refinery.compiler.templates import ident, template
 from refinery.inspect.refilter.change import RecipeChange
+from refinery.inspect.refilter.shard_positions import ShardPosition
 from refinery.operators import read_sql
 from refinery.planning.plan import CompiledStage
 
@@ -24,19 +25,6 @@ FROM quarantine JOIN shards ON quarantine._row >= first_row AND quarantine._row 
 WHERE shard = $shard AND step = 0
 ORDER BY 1
 """
-
-
-@dataclass(frozen=True)
-class ShardPosition:
-    """A shard's place in the run: the number of its first sample, its samples and physical lines, good or bad.
-
-    passed_over: kinds and numbers of parts of its files that are no samples.
-    """
-
-    first: int
-    rows: int
-    lines: int
-    passed_over: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass

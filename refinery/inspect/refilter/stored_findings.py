@@ -13,7 +13,7 @@ from refinery.common.lazy import pq
 from refinery.dedup.model import DedupResult
 from refinery.dedup.units import by_shard
 from refinery.inspect.finished_run import FinishedRun
-from refinery.inspect.refilter.stored_facts import ShardPosition
+from refinery.inspect.refilter.shard_positions import ShardPosition
 from refinery.kernels.core.arrow import ints
 from refinery.workers.match_keys import SHARD_BITS
 

@@ -17,8 +17,9 @@ from refinery.inspect.finished_run import FinishedRun
 from refinery.inspect.refilter.change import RecipeChange, certain
 from refinery.inspect.refilter.export_lines import ExportSelection
 from refinery.inspect.refilter.exported_texts import exported_texts
+from refinery.inspect.refilter.shard_positions import ShardPosition
 from refinery.inspect.refilter.stored_fact_source import from_stored
-from refinery.inspect.refilter.stored_facts import ShardPosition, StoredFacts, StoredFactsQuery
+from refinery.inspect.refilter.stored_facts import StoredFacts, StoredFactsQuery
 from refinery.inspect.refilter.stored_findings import stored_findings
 from refinery.inspect.refilter.table_patch import PatchedTables, amend
 from refinery.planning.plan import CompiledStage, Plan
@@ -97,6 +98,7 @@ class StoredRunFacts:
         self.decided = time.perf_counter()
         for result, place in zip(done[0].results, self._places, strict=True):
             result.bytes, result.passed_over = 0, place.passed_over
+            result.rows_of, result.line_offsets = place.rows_of, place.line_offsets
         if done[0].results:
             done[0].results[0].bytes = self._stored.manifest["bytes"]
 

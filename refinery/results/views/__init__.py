@@ -1,0 +1,1 @@
+"""Views over the tables of a run, and comments on all of them."""

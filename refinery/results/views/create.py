@@ -1,0 +1,72 @@
+"""Creation of the views: in the database of a new run, or as temporary views over one that is open for reading."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from refinery.common.lazy import duckdb
+from refinery.compiler.templates import ident, template
+from refinery.operators import read_sql
+from refinery.results.views.catalog import Catalog
+
+# The views, with the tables that each reads.
+VIEWS: dict[str, tuple[str, ...]] = {
+    "samples": ("row_outcomes", "files", "ledger", "quarantine", "steps"),
+    "removed": ("ledger", "files"),
+    "changed": ("row_outcomes", "steps", "trace"),
+    "cluster_members": ("clusters", "duplicates", "files"),
+    "waterfall": ("steps", "shards", "quarantine"),
+}
+
+
+def create_views(con: duckdb.DuckDBPyConnection) -> None:
+    """Create the views in the database that a connection writes; views of these names are replaced."""
+    for name, select in _selects(Catalog.of(con)).items():
+        con.execute(f"CREATE OR REPLACE VIEW {name} AS {select}").fetchall()
+
+
+def add_views(con: duckdb.DuckDBPyConnection) -> None:
+    """Create, for this connection alone, the views that the database lacks; nothing is written."""
+    catalog = Catalog.of(con)
+    for name, select in _selects(catalog).items():
+        if name not in catalog.tables:
+            con.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {select}").fetchall()
+
+
+def _selects(catalog: Catalog) -> dict[str, str]:
+    """The query of each view whose tables the database has."""
+    values = _values(catalog)
+    return {
+        name: template(read_sql(f"views/{name}.sql")).render(values)
+        for name, tables in VIEWS.items()
+        if all(table in catalog.tables for table in tables)
+    }
+
+
+def _values(catalog: Catalog) -> dict[str, Any]:
+    """Values of the templates."""
+    sizes = catalog.steps_with("_bytes_")
+    return {
+        "outcomes": "row_outcomes",
+        "places": template(read_sql("views/_places.sql")).render(lines="lines" in catalog.tables).strip(),
+        "ledger": "ledger"
+        if catalog.has("ledger", "name")
+        else "(SELECT *, CAST(NULL AS VARCHAR) AS name FROM ledger)",
+        "named": catalog.has("steps", "name"),
+        "sizes": [f"o._bytes_{step}" for step in sizes] or ["CAST(NULL AS BIGINT)"],
+        "changes": [_change(step, sizes) for step in catalog.steps_with("_changed_")],
+        "fields": [],
+    }
+
+
+def _change(step: int, sizes: list[int]) -> dict[str, Any]:
+    """A step that changes texts: its flag, and the columns with the bytes of the text before and after it."""
+    before = [size for size in sizes if size < step]
+    after = f"_bytes_{step}" if step in sizes else ""
+    unknown = "CAST(NULL AS BIGINT)"
+    return {
+        "step": step,
+        "flag": ident(f"_changed_{step}"),
+        "before": f"_bytes_{before[-1]}" if after and before else unknown,
+        "after": after or unknown,
+    }

@@ -1,0 +1,1 @@
+"""Tests of the views over the tables of a run."""
