@@ -198,6 +198,8 @@ def _differences(recipe: Recipe, prepared: Plan) -> list[str]:
         found.append(f"export_shard_size ({recipe.export_shard_size} bytes) is not followed: it writes one file.")
     if recipe.max_sample_num is not None:
         found.append(f"max_sample_num ({recipe.max_sample_num}) is not followed: it takes all samples.")
+    if recipe.limit is not None or recipe.sample is not None:
+        found.append("It takes all samples: limit and sample are not followed.")
     if recipe.measure_only:
         found.append("Filters measure and remove nothing, deduplicators are left out: measure_only is on.")
     if recipe.stat_summary.export:

@@ -151,6 +151,17 @@ def recipe_options(function: Any) -> Any:
         click.option(
             "--var", "variables", multiple=True, metavar="NAME=VALUE", help="Value of a {{ NAME }} in the recipe."
         ),
+        click.option(
+            "--limit", metavar="N", help="Take the first N samples only; results go to a folder of their own."
+        ),
+        click.option(
+            "--sample",
+            metavar="SHARE",
+            help="Take a share of the samples by their content, such as 1%, in its own folder.",
+        ),
+        click.option(
+            "--skip", multiple=True, metavar="STEP", help="Leave out a step, by number, name or operator; repeatable."
+        ),
         operators_option,
     )
     for decorator in reversed(decorators):
@@ -189,4 +200,5 @@ def named(options: dict[str, Any]) -> tuple[Any, list[str]]:
     if options["recipe"] and (options["config"] or options["recipe"].startswith("--")):
         recipe = options["config"]
         overrides.insert(0, options["recipe"])
-    return recipe, overrides
+    overrides += [f"--{name}={options[name]}" for name in ("limit", "sample") if options.get(name) is not None]
+    return recipe, [*overrides, *(f"--skip={step}" for step in options.get("skip", ()))]

@@ -172,6 +172,7 @@ def prepared_facts(prepared: Plan) -> dict[str, Any]:
         "project_name": prepared.recipe.project_name,
         "recipe": prepared.recipe.path,
         "fingerprint": prepared.fingerprint,
+        "portion": prepared.recipe.portion and prepared.recipe.portion.plain(),
         "shard_size": prepared.shard_size,
         "workers": prepared.workers,
         "inputs": prepared.inputs(),

@@ -86,12 +86,22 @@ def _looks(plan: Plan, probes: bool) -> Iterator[tuple[str, Callable[[], None]]]
     yield "process", partial(merging.check, recipe)
     yield "process", partial(require_locked, recipe)
     yield "process", partial(_require_repeats, recipe)
+    yield "process", partial(_require_whole_for_index, recipe)
     yield "export_path", partial(keep_inputs, recipe, plan.sources)
     if probes or not is_url(recipe.export_path):
         yield "export_path", partial(require_place, recipe.export)
     if recipe.removed is not None and (probes or not is_url(recipe.removed.path)):
         yield "removed_path", partial(require_place, recipe.removed)
     yield "work_dir", partial(require_folders, recipe)
+
+
+def _require_whole_for_index(recipe: Recipe) -> None:
+    """Check that no index would be extended by a part of the samples, which later runs would take for copies of it."""
+    steps = [step for step in recipe.steps if step.params.get("index")] if recipe.portion is not None else []
+    what = f"the index would remember {recipe.portion.description if recipe.portion else ''}"
+    cure = "Leave out limit, sample and skip, or skip this step, too."
+    if steps:
+        raise RecipeError([Problem(step.where, f"{step.name}: {what}", cure) for step in steps])
 
 
 def _require_package(recipe: Recipe) -> None:

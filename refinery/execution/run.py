@@ -339,7 +339,7 @@ def _watched(
     """Monitor of the run, which also shows its resource use where progress is shown."""
     recipe, stages = prepared.recipe, len(prepared.stages)
     about = {"project_name": recipe.project_name, "recipe": recipe.path, "workers_asked": prepared.workers}
-    total = sum(source.size for source in prepared.sources) * stages
+    total = sum(shard.size for shard in prepared.shards) * stages
     shown = getattr(progress, "uses", None)
     return RunMonitor(run_dir, about, stages, total, recipe.open_monitor, shown, explain)
 

@@ -129,7 +129,8 @@ class Shard:
     of the compressed file (see `shared_decompression.Cursor`). rows_of: number of samples of each of several files, if
     known. lines: samples are carried as JSON lines, whatever the file's format. schema: of
     typed samples. size: approximate bytes of the input; the shards' sizes add up to the sources'. only: ascending numbers
-    of the rows that are samples of this run, if not all are; rows are then counted anew, from 0. part: results of earlier
+    of the rows that are samples of this run, if not all are; rows are then counted anew, from 0. share: of these, a share
+    chosen by content, counted anew, see `sampling`. first: of these, the number of the first ones. part: results of earlier
     stages, which are then read instead of the input; numbers, lines and files stay those of the input.
     """
 
@@ -141,6 +142,8 @@ class Shard:
     schema: pa.Schema | None = None
     size: int = field(default=0, metadata=left_out("approximate, for planning"))
     only: np.ndarray | None = field(default=None, compare=False, repr=False)
+    share: float | None = None
+    first: int | None = None
     part: Part | None = field(
         default=None, compare=False, repr=False, metadata=left_out("has a key of its own: that of the stage before")
     )

@@ -13,6 +13,7 @@ from typing import Any
 from refinery.compiler.filter_order import FilterOrder
 from refinery.compiler.stages import cut_at_barriers
 from refinery.errors import error_of
+from refinery.io.input_part import sources_of
 from refinery.io.unchanged import stamps
 from refinery.kernels.core.library import require_kernels
 from refinery.operators import Library
@@ -24,7 +25,7 @@ from refinery.planning.input_schema import ANY_FIELDS, SchemaSettings, find_sche
 from refinery.planning.ordering import reorder
 from refinery.planning.phase import Findings, Phase
 from refinery.planning.plan import CompileInputs, CompileSettings, Plan
-from refinery.planning.samples import UNKNOWN, Samples, check_samples, draw
+from refinery.planning.samples import UNKNOWN, Samples, check_samples, draw, take_part
 from refinery.planning.shard_cut import Capacity, CutInput, CutSettings, cut_input, worker_count
 from refinery.planning.sizes import batch_sizes, mean_row
 from refinery.recipe import Recipe
@@ -91,8 +92,10 @@ def walk(request: PlanRequest) -> Phase[Plan]:
     compiled = findings.take(compile_stages(stages, compile_inputs))
     if request.binds and bound is not None:
         findings.take(bind_stages(compiled, bound))
-    notes = [*findings.notes, *_without_effect(recipe, library, samples.lines)]
+    notes = [*_of_part(recipe), *findings.notes, *_without_effect(recipe, library, samples.lines)]
     workers, capacity = worker_count(recipe.np), request.capacity
+    if recipe.limit is not None:
+        sources = sources_of(samples.shards, sources)
     plan = Plan(
         recipe, library, compiled, sources, samples.shards, workers, cut.size, schema, capacity, notes, stamps=as_found
     )
@@ -121,10 +124,18 @@ def _samples(request: PlanRequest, names: FieldNames, cut: CutInput, place: str,
         samples = Samples(cut.shards, cut.shards, cut.lines)
     else:
         samples = findings.take(check_samples(names, cut, place))
-    if request.dataset is not None or findings.problems:
+    if findings.problems:
         return samples
-    weights = [source.weight for source in recipe.inputs]
-    return findings.take(draw(samples, weights, recipe.max_sample_num, worker_count(recipe.np), place))
+    if request.dataset is None:
+        weights = [source.weight for source in recipe.inputs]
+        samples = findings.take(draw(samples, weights, recipe.max_sample_num, worker_count(recipe.np), place))
+    return findings.take(take_part(samples, recipe.sample, recipe.limit, place))
+
+
+def _of_part(recipe: Recipe) -> list[str]:
+    """A line on the part of the recipe that is run."""
+    portion = recipe.portion
+    return [f"not the whole recipe: {portion.description}; results are in {recipe.work_dir}"] if portion else []
 
 
 def _finish(plan: Plan, orderings: Sequence[FilterOrder] | None) -> None:

@@ -9,6 +9,7 @@ from functools import partial
 import pyarrow as pa
 
 from refinery.errors import by_place
+from refinery.io.input_part import part_of_input
 from refinery.io.mixture import sample
 from refinery.io.model import Keys, Shard, Source
 from refinery.io.readers.read import read
@@ -59,6 +60,14 @@ def draw(samples: Samples, weights: Sequence[float], most: int | None, workers: 
         return Phase(samples, drawn.problems)
     shards, notes = drawn.value
     return Phase(replace(samples, shards=shards, bound=shards), (), tuple(notes))
+
+
+def take_part(samples: Samples, share: float | None, limit: int | None, place: str) -> Phase[Samples]:
+    """A share of the samples, and of these the first ones; None for all of them. See `io.input_part`."""
+    if share is None and limit is None:
+        return Phase(samples)
+    part = attempt(partial(part_of_input, samples.shards, share, limit), samples.shards, place)
+    return replace(part, value=replace(samples, shards=part.value, bound=samples.bound and part.value))
 
 
 def _stand_in(texts: Sequence[Keys], shards: Sequence[Shard]) -> list[Shard] | None:

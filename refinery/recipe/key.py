@@ -16,7 +16,7 @@ class RecipeKey:
     """One key.
 
     type: as for parameters of operators, and `strings` (one text or a list of texts), `count_or_all`, `count_or_share`
-    (a number, or text such as 0.1%), `size` (bytes, or text such as 128MB), `paths`, `mapping`, `list`. doc: Markdown
+    (a number, or text such as 0.1%), `share` (up to 1, or text such as 1%), `size` (bytes, or text such as 128MB), `paths`, `mapping`, `list`. doc: Markdown
     for docs/recipes.md. own: not a key of Data-Juicer. note: the key is accepted without effect, for this reason.
     refuses: the key would change the result if ignored, so any value but the default is an error with this cure. alias:
     the key that this one is another name of. below: the key below which it stands.

@@ -16,9 +16,11 @@ from refinery.recipe.check import LibrarySource, check
 from refinery.recipe.encoding import not_utf8, why_not_named
 from refinery.recipe.model import Recipe
 from refinery.recipe.override import Override, apply
+from refinery.recipe.own_folder import in_own_folder
 from refinery.recipe.parse import parse, parse_python
 from refinery.recipe.peers.detect import translate
 from refinery.recipe.peers.nodes import recipe_tree, translated_notes
+from refinery.recipe.skipping import skip_steps
 from refinery.recipe.steps import normalize_process
 from refinery.recipe.template import TemplateValues, Variable
 from refinery.recipe.tree import Mapping, Problems, SourcePlace
@@ -103,6 +105,7 @@ def _finish(
     _unused(root, values, problems)
     apply(root, overrides, problems)
     normalize_process(root)
+    skipped, notes = skip_steps(root, overrides, problems)
     if guard is not None:
         guard(root, problems)
         if problems.found:
@@ -114,7 +117,8 @@ def _finish(
         error = RecipeError(problems.sorted())
         error.partial = checked
         raise error
-    return checked.recipe
+    recipe = replace(checked.recipe, skipped=skipped, ignored=(*notes, *checked.recipe.ignored))
+    return in_own_folder(recipe, overrides)
 
 
 def _unused(root: Mapping, values: TemplateValues, problems: Problems) -> None:

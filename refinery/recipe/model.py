@@ -17,6 +17,7 @@ from refinery.recipe.assets import Asset
 from refinery.recipe.executors import DEFAULT_EXECUTOR, EXECUTORS, on_cluster
 from refinery.recipe.export import ExportSettings
 from refinery.recipe.key import RecipeKey, key, read_from
+from refinery.recipe.portion import Portion
 
 
 class OperatorLike(Protocol):
@@ -475,6 +476,21 @@ class Recipe:
         ),
         default=StatSummary(),
     )
+    limit: int | None = key(
+        "int",
+        None,
+        "Read the first samples of the input only: see [below](#a-part-of-the-input).",
+        nullable=True,
+        min=1,
+        own=True,
+    )
+    sample: float | None = key(
+        "share",
+        None,
+        "Read this share of the samples, chosen by their content: see [below](#a-part-of-the-input).",
+        nullable=True,
+        own=True,
+    )
     fields: tuple[tuple[str, str], ...] = read_from(
         RecipeKey(
             "",
@@ -517,6 +533,7 @@ class Recipe:
         compare=False,
     )
     assets_of_steps: tuple[Asset, ...] = field(default=(), compare=False, repr=False)
+    skipped: tuple[str, ...] = field(default=(), compare=False)
     given: frozenset[str] = field(default=frozenset(), compare=False)
     ignored: tuple[Note, ...] = field(default=(), compare=False)
     source: str = field(default="", compare=False, repr=False)
@@ -531,6 +548,12 @@ class Recipe:
     def text_key(self) -> str:
         """The field that operators read and change, unless a step sets its own."""
         return self.text_keys[0]
+
+    @property
+    def portion(self) -> Portion | None:
+        """The part of the input and of the steps that is run; None for all of both."""
+        portion = Portion(self.limit, self.sample, self.skipped)
+        return portion if portion != Portion() else None
 
     @property
     def reorders(self) -> str | None:

@@ -21,6 +21,9 @@ from refinery.recipe.steps import normalize_process
 from refinery.recipe.template import Variable
 from refinery.recipe.tree import Entry, Mapping, Node, Problems, Scalar, Sequence, SourcePlace, from_python
 
+# The option that leaves steps out; no key, as a recipe can leave them out by itself.
+SKIP = "skip"
+
 _SAME = {name: alias for pair in ALIASES.items() for name, alias in (pair, pair[::-1])}
 
 
@@ -79,10 +82,12 @@ def _repeated_lists(overrides: AnySequence[Override]) -> list[Problem]:
 def _option(name: str, value: str) -> Override:
     head, *others = name.split(".")
     head = head.replace("-", "_")
-    if head not in KEYS and not others:
-        near = suggestion(head, KEYS)
+    if head not in KEYS and not others and head != SKIP:
+        near = suggestion(head, [*KEYS, SKIP])
         raise RecipeError([Problem(f"--{name}", "there is no such option or key of a recipe", near)])
     path = (head, *(other.replace("-", "_") for other in others))
+    if path == (SKIP,):
+        return Override(path, value, f"--{name}", is_text=False)
     return Override(path, value, f"--{name}", every=head not in KEYS)
 
 
@@ -120,6 +125,8 @@ def overrides_of(values: AnyMapping[str, Any]) -> list[Override]:
 def apply(root: Mapping, overrides: AnySequence[Override], problems: Problems) -> None:
     """Apply overrides to the tree; the last override of a place wins."""
     for override in overrides:
+        if override.path == (SKIP,):
+            continue  # see `skipping`
         normalize_process(root)
         place = SourcePlace(override.option)
         value = parse_option(str(override.value), place) if override.is_text else _python(override, problems)

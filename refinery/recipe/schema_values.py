@@ -90,6 +90,11 @@ def _scalar(kind: str, spec: Spec) -> list[Schema]:
         "size": [*integers, ref("size_text")],
         "count_or_all": [*integers, {"type": "string", "pattern": any_case(("all",))}],
         "count_or_share": [*integers, {"type": "string", "pattern": _SHARE}],
+        "share": [
+            {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+            ref("number_text"),
+            {"type": "string", "pattern": _SHARE},
+        ],
         "mapping": [{"type": "object"}],
         "expressions": [ref("text"), ref("texts"), {"type": "object", "additionalProperties": ref("text")}],
         "fields": [

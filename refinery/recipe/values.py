@@ -251,6 +251,20 @@ def _count_or_share(node: Node) -> int | str:
         raise Mismatch(wanted, error.hint) from None
 
 
+def _share(node: Node) -> float:
+    """A share above 0 as a number up to 1; `1%` is 0.01."""
+    wanted = "a share above 0 and up to 1, such as 0.01 or 1%"
+    scalar = _scalar(node, wanted)
+    percent = _SHARE.fullmatch(scalar.text.strip()) if scalar.text is not None else None
+    try:
+        share = float(Decimal(percent[1]) / 100) if percent is not None else _float(scalar)
+    except Mismatch as error:
+        raise Mismatch(wanted, error.hint) from None
+    if not 0 < share <= 1:
+        raise Mismatch(wanted)
+    return share
+
+
 def _size(node: Node) -> int:
     wanted = "a number of bytes, such as 128MB"
     scalar = _scalar(node, wanted)
@@ -285,6 +299,7 @@ _CONVERTERS: dict[str, Callable[[Node], Any]] = {
     "strings": _strings,
     "count_or_all": _count_or_all,
     "count_or_share": _count_or_share,
+    "share": _share,
     "size": _size,
     "any": _any,
 }

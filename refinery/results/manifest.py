@@ -88,6 +88,7 @@ def write(db: Database, run_dir: RunDir, manifest: dict[str, Any], recipe_text: 
         "project_name": manifest["project_name"],
         "recipe": recipe_text,
         "fingerprint": manifest["fingerprint"],
+        "portion": manifest["portion"] and manifest["portion"]["description"],
         "began": datetime.fromisoformat(manifest["began"]).astimezone(UTC).replace(tzinfo=None),
         "seconds": manifest["seconds"],
         "rows_read": manifest["rows"]["read"],

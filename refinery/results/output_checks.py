@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
 import tempfile
@@ -107,6 +108,21 @@ def _require_free_names(export: ExportSettings, run_dir: RunDir) -> None:
             raise OutputError(f"{path}: the run keeps files of its own here. Choose another export_path")
 
 
+def _require_no_whole_run(recipe: Recipe, place: Workplace, remote: bool) -> None:
+    """Check that a run over a part of the input does not replace one over all of it. Raises OutputError."""
+    if (recipe.limit is None and recipe.sample is None) or (place.url and not remote):
+        return
+    store, name = place.own(), place.run_dir.manifest.name
+    manifest = json.loads(store.read_text(name)) if store.exists(name) else None
+    earlier = (manifest or {}).get("portion") or {}
+    if manifest is None or earlier.get("limit") or earlier.get("sample"):
+        return
+    raise OutputError(
+        f"{place.name}: holds the results of a run over the whole input, which a run over a part of it would replace. "
+        "Name another work_dir and export_path, or use --overwrite"
+    )
+
+
 def require_own(prepared: Plan, overwrite: bool, remote: bool = True) -> None:
     """Check before a run that it would overwrite only files and objects of runs. Raises OutputError.
 
@@ -116,6 +132,8 @@ def require_own(prepared: Plan, overwrite: bool, remote: bool = True) -> None:
     run_dir = place.run_dir
     _require_free_names(prepared.recipe.export, run_dir)
     _require_apart(prepared.recipe, run_dir)
+    if not overwrite:
+        _require_no_whole_run(prepared.recipe, place, remote)
     belongings = OwnedFiles(run_dir, overwrite, bool(place.url))
     _require_alone(prepared.recipe.export, belongings, "export_path")
     _require_alone(prepared.recipe.removed, belongings, "removed_path")

@@ -16,7 +16,8 @@ _TOGETHER = 1 << 20
 def described(shard: Shard, row: int) -> str:
     """A row of a shard in words: its line and bytes in its file, where these can be counted; "" for a small one."""
     with suppress(OSError):
-        if shard.lines and len(shard.sources) == 1 and shard.source.compression is None and shard.only is None:
+        is_all = shard.only is None and shard.share is None
+        if shard.lines and len(shard.sources) == 1 and shard.source.compression is None and is_all:
             line, size = _largest(shard, row)
             return f"line {line:,} of the file, which has {size / 1e6:,.1f} MB" if size >= _TOGETHER else ""
     return f"row {row:,} of shard {shard.index}"

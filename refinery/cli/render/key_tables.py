@@ -26,6 +26,7 @@ _TYPES = {
     "size": "bytes, or `128MB`, `1GiB`",
     "count_or_all": "integer or `all`",
     "count_or_share": "number of rows, or `0.1%`",
+    "share": "share, as `0.01` or `1%`",
     "expressions": "text, list or mapping",
     "fields": "text, list or mapping",
 }

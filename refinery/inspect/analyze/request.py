@@ -67,6 +67,7 @@ def from_command_line(
     else:
         opened, library = _of_data(path, changes, operators, names)
         default = Path("outputs") / f"{stem(path)}_analysis"
+        default = default / opened.portion.folder if opened.portion is not None else default
     return AnalysisRequest(_measuring(opened, folder or str(default)), library, tuple(names))
 
 

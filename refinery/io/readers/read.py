@@ -16,6 +16,7 @@ from refinery.io.readers.multi_file import read_packed
 from refinery.io.readers.partition_fields import with_fields
 from refinery.io.readers.parts import left
 from refinery.io.readers.registry import reader_of
+from refinery.io.sampling import chosen_by_content, first_rows
 
 __all__ = ["BadSample", "Batch", "count_rows", "explain_json", "read"]
 
@@ -40,6 +41,8 @@ def read(
     of_a_run = shard.part is not None and shard.part.source is not None
     repeated = not of_a_run and (shard.part is None or not shard.part.verbatim)
     limits = ReadLimits(batch_bytes, rows, max_line, check and shard.part is None, shard.part is not None, repeated)
+    if shard.share is not None and not of_a_run:  # every stage must choose the same samples, so it must read the same
+        limits = replace(limits, check=True, known=False, repeated=True)
     of_files = shard.sources if reader_of(shard.source).one_sample else shard.sources[:1]
     origins = tuple(source.suffix for source in of_files)
     if shard.part is not None and shard.part.source is not None:
@@ -48,6 +51,10 @@ def read(
         batches = _batches(shard, limits)
         if shard.only is not None:
             batches = _only(batches, shard.only)
+        if shard.share is not None:
+            batches = chosen_by_content(batches, shard.share)
+        if shard.first is not None:
+            batches = first_rows(batches, shard.first)
         if shard.part is not None:
             batches = left(batches, shard.part, carry, whole)
     batch = None
@@ -68,6 +75,10 @@ def _file_of(part: Part, shard: Shard) -> Shard:
 
 def count_rows(shard: Shard) -> int:
     """Exact number of samples of a shard, good or bad."""
+    if shard.first is not None:
+        return shard.first  # there are as many, see `input_part`
+    if shard.share is not None:
+        return sum(len(batch.rows) + len(batch.bad) for batch in read(shard))
     if shard.only is not None:
         return len(shard.only)
     reader = reader_of(shard.source)
