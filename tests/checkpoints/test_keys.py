@@ -214,6 +214,8 @@ OTHERS: dict[str, Any] = {
     "end": 9,
     "part": Part(None, np.array([0])),
     "rows_of": (3,),
+    "share": 0.5,
+    "first": 7,
 }
 
 
