@@ -20,6 +20,9 @@ from refinery.recipe.sql import parse
 # The reason where the stored statistics do not have it.
 _NOT_KEPT = "'not kept'"
 
+# More columns have too many different values together.
+_GROUPED = 3
+
 
 @dataclass(frozen=True)
 class Removal:
@@ -74,15 +77,32 @@ class FilterRows:
         return [name for name in dict.fromkeys(named) if name in stored and name not in ("_row", "kept")]
 
     def _load(self, decision: Decision) -> None:
+        columns = [ident(column) for column in self.columns]
         others = [(step, sql) for step, sql in self.tuned.others.items() if sql is not None]
         query = template(read_sql("analysis/filter_rows.sql")).render(
-            columns=[ident(column) for column in self.columns],
+            columns=columns,
             condition=decision.condition,
             others=others,
             step=self.tuned.step.index,
             **asdict(self.tuned.fates),
         )
         self.con.execute(query).fetchall()
+        by_row = "_row" in _names(decision.condition) + _names(decision.reason)
+        if by_row or not self._has_classes(columns):
+            self.con.execute("CREATE TEMP VIEW filter_classes AS SELECT *, 1 AS _n FROM filter_rows").fetchall()
+
+    def _has_classes(self, columns: Sequence[str]) -> bool:
+        """Make table `filter_classes`, unless the samples are hardly fewer then."""
+        if len(columns) > _GROUPED:
+            return False
+        query = template(read_sql("analysis/filter_classes.sql")).render(columns=columns)
+        self.con.execute(query).fetchall()
+        [[few]] = self.con.execute(
+            "SELECT (SELECT count(*) FROM filter_classes) * 2 <= (SELECT count(*) FROM filter_rows)"
+        ).fetchall()
+        if not few:
+            self.con.execute("DROP TABLE filter_classes").fetchall()
+        return bool(few)
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[dict[str, Any]]:
         """Rows of a query over table `filter_rows`; one query at a time."""

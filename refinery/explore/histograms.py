@@ -68,9 +68,9 @@ def _bins(rows: FilterRows, column: str, axis: Axis) -> dict[str, Any]:
 
 def _values(rows: FilterRows, column: str) -> list[dict[str, Any]]:
     """The most frequent values, with samples by fate."""
-    counts = ", ".join(f"count(*) FILTER (fate = {lit(fate)}) AS {fate}" for fate in FATES)
+    counts = ", ".join(f"coalesce(sum(_n) FILTER (fate = {lit(fate)}), 0) AS {fate}" for fate in FATES)
     return rows.rows(
-        f"SELECT left(CAST({ident(column)} AS VARCHAR), 200) AS value, count(*) AS samples, {counts} FROM (SELECT *, "
-        "CASE WHEN NOT _in_force THEN 'here' WHEN _fate = 'kept' THEN 'kept' ELSE 'later' END AS fate FROM filter_rows) "
+        f"SELECT left(CAST({ident(column)} AS VARCHAR), 200) AS value, sum(_n) AS samples, {counts} FROM (SELECT *, "
+        "CASE WHEN NOT _in_force THEN 'here' WHEN _fate = 'kept' THEN 'kept' ELSE 'later' END AS fate FROM filter_classes JOIN filter_kinds USING (_kind)) "
         f"GROUP BY 1 ORDER BY samples DESC, value LIMIT {_VALUES}"
     )

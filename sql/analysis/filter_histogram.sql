@@ -2,8 +2,9 @@
 -- Bins are numbered from 0; -1 and the number of bins hold what lies outside of the axis.
 WITH numbers AS (
   SELECT CAST({{ column }} AS DOUBLE) AS x,
-    CASE WHEN NOT _in_force THEN 'here' WHEN _fate = 'kept' THEN 'kept' ELSE 'later' END AS fate
-  FROM filter_rows
+    CASE WHEN NOT _in_force THEN 'here' WHEN _fate = 'kept' THEN 'kept' ELSE 'later' END AS fate, _n
+  FROM filter_classes
+  JOIN filter_kinds USING (_kind)
 )
 SELECT
   CASE
@@ -12,7 +13,7 @@ SELECT
     ELSE least(greatest(CAST(floor(({{ 'ln(x)' if axis.log else 'x' }} - {{ axis.start | lit }}) / {{ axis.width | lit }}) AS INTEGER), 0), {{ axis.bins - 1 }})
   END AS bin,
   fate,
-  count(*) AS samples
+  sum(_n) AS samples
 FROM numbers
 WHERE isfinite(x)
 GROUP BY ALL

@@ -38,7 +38,7 @@ export class Samples {
   #side(title, samples, bound) {
     const cards = samples.map((sample) => el("article", { class: "sample" },
       el("div", { class: "row muted" },
-        el("a", { href: link("sample", { row: sample.row }) }, `row ${sample.row}`),
+        el("a", { href: link(`samples/${sample.row}`) }, `row ${sample.row}`),
         el("span", {}, `${bound.statistics[0]} ${shown(sample.value)}`),
         el("span", {}, this.#fate(sample)),
         el("span", {}, sample.file)),
