@@ -25,6 +25,7 @@ def profile(run: ExploredRun, query: Query) -> dict[str, Any]:
         except RefineryError as error:
             why_not, seen = str(error), None
             run.forget("input profile")
+        lost = 0.0 if seen is None else 1 - seen.kept / max(1, seen.read)
         summaries = [] if seen is None else seen.summaries()
         return {
             "read": 0 if seen is None else seen.read,
@@ -34,7 +35,7 @@ def profile(run: ExploredRun, query: Query) -> dict[str, Any]:
             "more_fields": seen is not None and seen.more,
             "why_not": why_not,
             "fields": [_field(summary) for summary in summaries],
-            "remarks": [asdict(remark) for remark in look_here(con, summaries)],
+            "remarks": [asdict(remark) for remark in look_here(con, summaries, lost)],
         }
 
 

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any
 
 from refinery.common.fields import field_name
+from refinery.errors import DataError, RefineryError
 from refinery.explore.browsing import (
     columns_of,
     conditions_of,
@@ -20,8 +21,8 @@ from refinery.explore.model import Endpoint, Query, View
 from refinery.explore.rows import dicts
 from refinery.explore.run import ExploredRun
 from refinery.inspect.browse.conditions import SampleCondition
-from refinery.inspect.browse.row_pages import MOST, PageRequest, page
-from refinery.inspect.browse.sample import sample_way
+from refinery.inspect.browse.row_pages import MOST, PageRequest, described, page
+from refinery.inspect.browse.sample import SampleWay, sample_way
 from refinery.inspect.starter_samples import spread_samples
 
 # Reasons, files and samples that the choices of a filter are made of.
@@ -93,25 +94,37 @@ def fields(run: ExploredRun, query: Query) -> list[str]:
 
 
 def way(run: ExploredRun, query: Query) -> dict[str, Any]:
-    """The whole way of one row, with differences word by word; its removal or error, and its raw line if it was not read."""
+    """The whole way of one row, with differences word by word; where it cannot be recomputed, what the tables say of it."""
     row = query.integer("row", least=0)
     with run.con() as con:
+        last = dicts(con, "SELECT coalesce(max(first_row + rows), 0) - 1 AS row FROM shards")[0]["row"]
+        if row > last:
+            raise DataError(f"no row {row}: the run read " + (f"rows 0 to {last}" if last >= 0 else "none"))
         raw = dicts(con, "SELECT step, error, raw, raw_bytes, file, line FROM quarantine WHERE _row = ?", [row])
-        last = dicts(con, "SELECT max(first_row + rows) - 1 AS row FROM shards")[0]["row"]
-        clusters = dicts(con, "SELECT step, cluster, size, survivor FROM clusters WHERE _row = ? ORDER BY step", [row])
-    with input_of(run).histories() as histories:
-        found = sample_way(histories, row)
+        known = {
+            "last": last,
+            "raw": raw[0] if raw else None,
+            "clusters": dicts(
+                con, "SELECT step, cluster, size, survivor FROM clusters WHERE _row = ? ORDER BY step", [row]
+            ),
+            "recorded": described(con, [row])[row],
+        }
+    try:
+        with input_of(run).histories() as histories:
+            return known | _recomputed(sample_way(histories, row)) | {"why_not": ""}
+    except RefineryError as error:
+        unknown: dict[str, Any] = {"sample": None, "events": [], "fields": [], "error": None}
+        recorded = {"row": row, "file": known["recorded"]["file"], "fate": known["recorded"]["fate"]}
+        return known | unknown | recorded | {"why_not": str(error)}
+
+
+def _recomputed(found: SampleWay) -> dict[str, Any]:
+    """A sample's way as JSON data, in which a difference stands for both of its texts."""
     answer = asdict(found)
     events = [{"diff": event["diff"], **event["event"]} for event in answer["events"]]
     for event in events:
-        del event["before"], event["after"]  # the difference has both
-    return answer["history"] | {
-        "events": events,
-        "fields": answer["fields"],
-        "clusters": clusters,
-        "last": last,
-        "raw": raw[0] if raw else None,
-    }
+        del event["before"], event["after"]
+    return answer["history"] | {"events": events, "fields": answer["fields"]}
 
 
 VIEW = View(

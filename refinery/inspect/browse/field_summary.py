@@ -73,8 +73,11 @@ class FieldSummary:
         if value is None:
             self.nulls += 1
             return
-        self.profile.add(value)
         kind = _kind(value)
+        if kind == "text":
+            self.profile.text = True
+        else:
+            self.profile.add(value)
         self.kinds[kind] += 1
         shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         if isinstance(value, (str, list)):
@@ -86,13 +89,14 @@ class FieldSummary:
             self.categories.add(shown, lost)
         else:
             self.categories.many, self.categories.values = True, {}
-        if isinstance(value, str) and (host := _ADDRESS.match(value)):
+        if kind == "text" and value[:4].lower() == "http" and (host := _ADDRESS.match(value)):
             self.hosts.add(host[1].lower(), lost)
-        if len(self.examples) < _EXAMPLES and all(shown[:_WIDTH] != example for _, example in self.examples):
+        if len(self.examples) < _EXAMPLES and shown[:_WIDTH] not in dict(self.examples).values():
             self.examples.append((row, shown[:_WIDTH]))
 
     def _measure(self, row: int, length: int) -> None:
-        self.lengths[int(float(f"{length:.1e}"))] += 1
+        unit = 10 ** max(0, len(str(length)) - 2)
+        self.lengths[length // unit * unit] += 1
         if self.shortest is None or length < self.shortest[0]:
             self.shortest = length, row
         if self.longest is None or length > self.longest[0]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,8 +12,9 @@ from refinery.inspect.browse.field_summary import Categories, FieldSummary
 
 # A field is skewed if one value has more than this share; missing is listed from this share on.
 _SKEWED, _MISSING = 0.9, 0.01
-# A source is listed if it has so many rows and lost more than half of them; sources of one field that are listed.
-_SOURCE_ROWS, _LOST, _SOURCES = 20, 0.5, 10
+# A source is listed if it has so many rows, lost more than half of them, and more than chance explains: so many standard
+# deviations more than the whole input. Sources of one field that are listed.
+_SOURCE_ROWS, _LOST, _DEVIATIONS, _SOURCES = 20, 0.5, 4, 10
 # Lengths are outliers if they are this many times the range between the quartiles away from these, in logarithms.
 _FAR = 3
 
@@ -27,13 +29,16 @@ class LookHere:
     rows: dict[str, Any] = field(default_factory=dict)
 
 
-def look_here(con: duckdb.DuckDBPyConnection, summaries: Sequence[FieldSummary]) -> list[LookHere]:
-    """Remarks on the fields that were read, and on all files and lengths of texts in the run's tables."""
-    of_fields = [remark for summary in summaries for remark in _of_field(summary)]
+def look_here(con: duckdb.DuckDBPyConnection, summaries: Sequence[FieldSummary], lost: float = 0) -> list[LookHere]:
+    """Remarks on the fields that were read, and on all files and lengths of texts in the run's tables.
+
+    lost: share of the rows read that were not kept.
+    """
+    of_fields = [remark for summary in summaries for remark in _of_field(summary, lost)]
     return [*_files(con), *_lengths(con), *of_fields]
 
 
-def _of_field(summary: FieldSummary) -> Iterator[LookHere]:
+def _of_field(summary: FieldSummary, lost: float) -> Iterator[LookHere]:
     name, seen = summary.name, f"of {summary.rows:,} rows read"
     if summary.nulls >= max(1, _MISSING * summary.rows):
         share = 100 * summary.nulls / summary.rows
@@ -45,8 +50,8 @@ def _of_field(summary: FieldSummary) -> Iterator[LookHere]:
         yield LookHere("mixed", name, f"values of several kinds: {kinds} {seen}")
     yield from _one_value(summary)
     if summary.comparable:
-        yield from _lost(name, summary.categories, "is")
-    yield from _lost(name, summary.hosts, "host")
+        yield from _lost(name, summary.categories, "is", lost)
+    yield from _lost(name, summary.hosts, "host", lost)
 
 
 def _one_value(summary: FieldSummary) -> Iterator[LookHere]:
@@ -66,12 +71,18 @@ def _one_value(summary: FieldSummary) -> Iterator[LookHere]:
         yield LookHere("skewed", summary.name, remark, rows)
 
 
-def _lost(name: str, categories: Categories, how: str) -> Iterator[LookHere]:
+def _is_lost(rows: int, lost: int, whole: float) -> bool:
+    """Return whether a source lost more than half, and more than the whole did by chance."""
+    by_chance = whole * rows + _DEVIATIONS * math.sqrt(whole * (1 - whole) * rows)
+    return rows >= _SOURCE_ROWS and lost > max(_LOST * rows, by_chance)
+
+
+def _lost(name: str, categories: Categories, how: str, whole: float) -> Iterator[LookHere]:
     """Values of a field whose rows were mostly not kept, if the field has several."""
     if len(categories.values) < 2:
         return
     worst = sorted(categories.values.items(), key=lambda item: -item[1].lost)
-    listed = [one for one in worst if one[1].rows >= _SOURCE_ROWS and one[1].lost > _LOST * one[1].rows]
+    listed = [one for one in worst if _is_lost(one[1].rows, one[1].lost, whole)]
     for value, counted in listed[:_SOURCES]:
         share = 100 * counted.lost / counted.rows
         remark = f"lost {share:.0f} %: {counted.lost:,} of {counted.rows:,} rows read were not kept"
@@ -80,23 +91,20 @@ def _lost(name: str, categories: Categories, how: str) -> Iterator[LookHere]:
 
 def _files(con: duckdb.DuckDBPyConnection) -> Iterator[LookHere]:
     """Files that lost more than half of their rows, if there are several."""
-    for file, rows, lost in con.execute(_FILES, [_SOURCE_ROWS, _LOST, _SOURCES]).fetchall():
+    files = con.execute(_FILES).fetchall()
+    whole = sum(lost for _, _, lost in files) / max(1, sum(rows for _, rows, _ in files))
+    listed = [one for one in files if len(files) > 1 and _is_lost(one[1], one[2], whole)]
+    for file, rows, lost in listed[:_SOURCES]:
         remark = f"lost {100 * lost / rows:.0f} %: {lost:,} of {rows:,} rows were not kept"
         yield LookHere("lost", file, remark, {"file": file})
 
 
 _FILES = """
-WITH of_file AS (
-  SELECT file, first_row, rows, count(_row) AS kept
-  FROM (SELECT file, first_row, rows FROM files WHERE rows > 0)
-  LEFT JOIN (SELECT _row FROM row_outcomes WHERE _dropped IS NULL) ON _row >= first_row AND _row < first_row + rows
-  GROUP BY ALL
-)
-SELECT file, rows, rows - kept AS lost
-FROM of_file
-WHERE rows >= ? AND rows - kept > ? * rows AND (SELECT count(*) FROM of_file) > 1
+SELECT file, rows, rows - count(_row) AS lost
+FROM (SELECT file, first_row, rows FROM files WHERE rows > 0)
+LEFT JOIN (SELECT _row FROM row_outcomes WHERE _dropped IS NULL) ON _row >= first_row AND _row < first_row + rows
+GROUP BY file, first_row, rows
 ORDER BY lost DESC, file
-LIMIT ?
 """
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.common.lazy import duckdb
+from refinery.errors import DataError
 from refinery.inspect.browse.row_filter import RowFilter, RowQuery, RunColumns, cursor_of, place_of, rows_query
 from refinery.kernels.core.arrow import ints
 
@@ -40,22 +41,48 @@ class RowPage:
 
 def page(con: duckdb.DuckDBPyConnection, columns: RunColumns, request: PageRequest) -> RowPage:
     """One page of rows. con: a cursor that no other thread uses. Raises DataError for an unknown name or cursor."""
+    limit = max(1, min(request.limit, MOST))
+    if request.matches is not None and request.sort == "row":
+        total, rows = len(request.matches), _of_matches(request, limit)
+    else:
+        total, rows = _queried(con, columns, request, limit)
+    last = rows[limit - 1] if len(rows) > limit else None
+    about = described(con, [row for row, _ in rows[:limit]])
+    listed = [about[row] | {"sort": sort} for row, sort in rows[:limit]]
+    return RowPage(listed, total, None if last is None else cursor_of(last[1], last[0]))
+
+
+def _of_matches(request: PageRequest, limit: int) -> list[tuple[int, Any]]:
+    """Rows of a search in their own order, one more than the limit."""
+    matches = request.matches
+    assert matches is not None
+    row = None if request.after is None else place_of(request.after)[1]
+    if request.descending:
+        end = len(matches) if row is None else int(np.searchsorted(matches, row))
+        chosen = matches[max(0, end - limit - 1) : end][::-1]
+    else:
+        start = 0 if row is None else int(np.searchsorted(matches, row, side="right"))
+        chosen = matches[start : start + limit + 1]
+    return [(row, None) for row in chosen.tolist()]
+
+
+def _queried(
+    con: duckdb.DuckDBPyConnection, columns: RunColumns, request: PageRequest, limit: int
+) -> tuple[int, list[tuple[int, Any]]]:
+    """The number of all rows, and the rows of the page with the value that they are sorted by, one more than the limit."""
     query = rows_query(con, columns, request.filter, request.sort)
     if request.matches is not None:
         con.register(_MATCHES, pa.table({"_row": ints(request.matches)}))
         query = RowQuery(f"{query.sql} AND rows._row IN (SELECT _row FROM {_MATCHES})", query.values)
     [(total,)] = con.execute(f"SELECT count(*) FROM ({query.sql})", list(query.values)).fetchall()
     where, values = _after(columns, request)
-    limit = max(1, min(request.limit, MOST))
     direction = "DESC" if request.descending else "ASC"
     order = f"_row {direction}" if request.sort == "row" else f"sort {direction} NULLS LAST, _row"
-    sql = f"SELECT * FROM ({query.sql}) WHERE {where} ORDER BY {order} LIMIT {limit + 1}"
-    rows = con.execute(sql, [*query.values, *values]).fetchall()
-    last = rows[limit - 1] if len(rows) > limit else None
-    described = _described(con, [row for row, *_ in rows[:limit]])
-    sorts = {row: sort for row, _, _, sort in rows}
-    listed = [described[row] | {"sort": sorts[row]} for row, *_ in rows[:limit]]
-    return RowPage(listed, int(total), None if last is None else cursor_of(last[3], last[0]))
+    sql = f"SELECT _row, sort FROM ({query.sql}) WHERE {where} ORDER BY {order} LIMIT {limit + 1}"
+    try:
+        return int(total), con.execute(sql, [*query.values, *values]).fetchall()
+    except duckdb.ConversionException as error:
+        raise DataError(f"{request.after!r} is no place in this list; start at its first page") from error
 
 
 def matching(con: duckdb.DuckDBPyConnection, columns: RunColumns, wanted: RowFilter) -> np.ndarray:
@@ -82,16 +109,16 @@ def _after(columns: RunColumns, request: PageRequest) -> tuple[str, list[Any]]:
     return f"(sort {beyond} {place} OR (sort = {place} AND _row > ?) OR sort IS NULL)", [value, value, row]
 
 
-def _described(con: duckdb.DuckDBPyConnection, rows: list[int]) -> dict[int, dict[str, Any]]:
+def described(con: duckdb.DuckDBPyConnection, rows: list[int]) -> dict[int, dict[str, Any]]:
     """Fate, file, and the removal or error of rows."""
     if not rows:
         return {}
     cursor = con.execute(_DESCRIBED, [rows])
     names = [column[0] for column in cursor.description or ()]
-    described: dict[int, dict[str, Any]] = {}
+    by_row: dict[int, dict[str, Any]] = {}
     for row in cursor.fetchall():
-        described.setdefault(row[0], dict(zip(names, row, strict=True)))
-    return described
+        by_row.setdefault(row[0], dict(zip(names, row, strict=True)))
+    return by_row
 
 
 _DESCRIBED = """

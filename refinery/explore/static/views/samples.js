@@ -16,16 +16,16 @@ export async function show(page) {
   if (page.rest) return showSample(page);
   const choices = await get("samples/choices", {}, page.signal);
   const list = el("ol", { class: "rows", "aria-label": "Samples" });
-  const status = el("p", { role: "status", class: "status" });
+  const status = el("p", { role: "status", class: "status" }), note = el("div", {});
   const more = el("p", { class: "row" });
   const form = filterForm(page, choices);
-  add(page.root, el("h1", {}, "Samples"), form, status, list, more);
+  add(page.root, el("h1", {}, "Samples"), form, status, note, list, more);
   page.keys(listKeys(list, "a.open", [
     ["/", "search", () => form.querySelector("#q").focus()],
     ["l", "next page", () => more.querySelector("a.next")?.click()],
   ]));
   fillFields(page, form);
-  follow(page, choices, { list, status, more });
+  follow(page, choices, { list, status, note, more });
 }
 
 // Show the page of rows, and go on with a search until it is done or stopped.
@@ -76,11 +76,11 @@ function showRows(page, choices, parts, answer) {
   const labels = new Map(choices.steps.map((step) => [step.step, stepLabel(step)]));
   const items = answer.rows.map((row) => rowItem(page, row, labels));
   fill(parts.list, items.map((item) => item.element));
-  showTexts(page, items);
+  showTexts(page, items, parts.note);
 }
 
 // Texts come later and in pieces: reading them from the input may take longer than finding the rows.
-async function showTexts(page, items) {
+async function showTexts(page, items, note) {
   const words = wordsOf(page.values.q);
   for (let at = 0; at < items.length; at += 10) {
     const some = items.slice(at, at + 10);
@@ -89,7 +89,8 @@ async function showTexts(page, items) {
       excerpts = await get("samples/texts", { rows: some.map((item) => item.row), q: page.values.q, in: page.values.in }, page.signal);
     } catch (error) {
       if (error.name === "AbortError") return;
-      items.slice(at).forEach((item) => fill(item.text, el("span", { class: "muted" }, error.message)));
+      items.slice(at).forEach((item) => fill(item.text));
+      fill(note, el("p", { class: "error", role: "alert" }, "Texts cannot be shown: ", name(error.message)));
       return;
     }
     const known = new Map(excerpts.map((excerpt) => [excerpt.row, excerpt]));

@@ -24,7 +24,7 @@ export async function showSample(page) {
       sample.row < sample.last && el("a", { href: at(sample.row + 1) }, "Next row")),
     el("h1", {}, `Row ${count(sample.row)}: `, el("span", { class: `fate ${sample.fate}` }, sample.fate)),
     el("p", {}, name(sample.file)),
-    ending(sample),
+    sample.why_not ? recorded(sample) : ending(sample),
     sample.raw && raw(sample.raw),
     sample.fields.length > 0 && chooser(whole),
     sample.fields.map((field) => fieldPart(field, whole)),
@@ -37,6 +37,16 @@ function ending(sample) {
   const last = sample.events.find((event) => event.fate === "removed" || event.fate === "quarantined");
   if (!last) return sample.error && el("p", { class: "error" }, name(sample.error));
   return el("p", {}, `${last.fate} by step ${last.step} `, name(last.name || last.operator), ": ", name(last.reason || sample.error || ""), figures(last));
+}
+
+// What the tables say of a row that cannot be recomputed.
+function recorded(sample) {
+  const known = sample.recorded;
+  return [
+    el("p", { class: "error", role: "alert" }, "The sample cannot be read: ", name(sample.why_not)),
+    known.reason && el("p", {}, known.step ? `${known.fate} by step ${known.step} ${plain(known.operator)}: ` : `${known.fate}: `, name(known.reason), figures(known),
+      known.kept_instead !== null && [" – stays instead: ", el("a", { href: link(`samples/${known.kept_instead}`) }, `row ${count(known.kept_instead)}`)]),
+  ];
 }
 
 function figures(event) {
