@@ -12,6 +12,7 @@ from typing import Any
 from refinery.common.lazy import duckdb
 from refinery.errors import DataError
 from refinery.inspect.finished_run import FinishedRun
+from refinery.results.views.create import add_views
 
 
 class ExploredRun:
@@ -21,6 +22,8 @@ class ExploredRun:
         self.folder, self.others = folder, tuple(others)
         self._stored = FinishedRun.open(folder)
         self._opened = self._version()
+        own = "SELECT count(*) FROM duckdb_views() WHERE view_name = 'samples' AND NOT temporary"
+        self._lacks_views = not self._stored.count(own)  # an earlier version of refinery made the run
         self._memory: dict[Any, Any] = {}
         self._locks: dict[Any, threading.Lock] = {}
         self._lock = threading.Lock()
@@ -36,6 +39,8 @@ class ExploredRun:
             raise DataError(f"{self.folder}: another run has ended here since. Start `refinery explore` again")
         with self._lock:
             con = self._stored.con.cursor()
+        if self._lacks_views:
+            add_views(con)
         try:
             yield replace(self._stored, con=con)
         finally:

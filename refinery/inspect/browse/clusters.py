@@ -79,11 +79,9 @@ def members(con: duckdb.DuckDBPyConnection, step: int, cluster: int, after: int 
 
 
 _MEMBERS = """
-SELECT c._row AS row, c.survivor, c.size, d.kept, d.via, d.matched, d.distance, d.estimated_jaccard, d.jaccard, d.kept_in_index
-FROM clusters AS c
-LEFT JOIN duplicates AS d ON d.step = c.step AND d._row = c._row AND d.unit IS NULL
-WHERE c.step = ? AND c.cluster = ? AND (? OR (NOT c.survivor AND c._row > ?))
-ORDER BY c.survivor DESC, c._row
+SELECT _row AS row, * EXCLUDE (_row) FROM cluster_members
+WHERE step = ? AND cluster = ? AND (? OR (NOT survivor AND _row > ?))
+ORDER BY survivor DESC, _row
 LIMIT ?
 """
 

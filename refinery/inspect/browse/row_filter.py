@@ -12,11 +12,13 @@ from refinery.compiler.templates import ident
 from refinery.errors import DataError, did_you_mean
 
 FATES = ("kept", "removed", "quarantined")
-# Every row that the run read, with the step that ended its way.
-ROWS = """
-  SELECT _row, _dropped AS step, CASE WHEN _dropped IS NULL THEN 'kept' ELSE 'removed' END AS fate FROM row_outcomes
+# Every row that the run read, with the step that ended its way. changed: SQL of the flag of a mapper.
+_ROWS = """
+  SELECT
+    _row, _dropped AS step, CASE WHEN _dropped IS NULL THEN 'kept' ELSE 'removed' END AS fate, _bytes_0 AS bytes, {changed} AS changed
+  FROM row_outcomes
   UNION ALL
-  SELECT DISTINCT ON (_row) _row, nullif(step, 0), 'quarantined' FROM quarantine
+  SELECT DISTINCT ON (_row) _row, nullif(step, 0), 'quarantined', NULL, NULL FROM quarantine
 """
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.common.lazy import duckdb
+from refinery.compiler.templates import lit
 from refinery.errors import DataError
 from refinery.inspect.browse.row_filter import RowFilter, RowQuery, RunColumns, cursor_of, place_of, rows_query
 from refinery.kernels.core.arrow import ints
@@ -110,35 +111,15 @@ def _after(columns: RunColumns, request: PageRequest) -> tuple[str, list[Any]]:
 
 
 def described(con: duckdb.DuckDBPyConnection, rows: list[int]) -> dict[int, dict[str, Any]]:
-    """Fate, file, and the removal or error of rows."""
+    """Fate, place, and the removal or error of rows, from the view `samples`."""
     if not rows:
         return {}
-    cursor = con.execute(_DESCRIBED, [rows])
+    columns = (
+        "_row AS row, fate, nullif(step, 0) AS step, operator, name, reason, value, bound, kept_instead, file, line"
+    )
+    cursor = con.execute(f"SELECT {columns} FROM samples WHERE _row IN {lit(rows)}")
     names = [column[0] for column in cursor.description or ()]
     by_row: dict[int, dict[str, Any]] = {}
     for row in cursor.fetchall():
         by_row.setdefault(row[0], dict(zip(names, row, strict=True)))
     return by_row
-
-
-_DESCRIBED = """
-WITH asked AS (SELECT unnest(CAST(? AS BIGINT[])) AS _row),
-  removals AS (FROM ledger WHERE _row IN (SELECT _row FROM asked)),
-  errors AS (FROM quarantine WHERE _row IN (SELECT _row FROM asked)),
-  known_files AS (SELECT file, first_row, first_row + rows AS end_row FROM files WHERE rows > 0)
-SELECT
-  asked._row AS row,
-  CASE WHEN errors._row IS NOT NULL THEN 'quarantined' WHEN removals._row IS NOT NULL THEN 'removed' ELSE 'kept' END AS fate,
-  coalesce(removals.step, errors.step) AS step,
-  coalesce(removals.operator, errors.operator) AS operator,
-  coalesce(removals.reason, errors.error) AS reason,
-  removals.value,
-  removals.bound,
-  removals.kept_instead,
-  coalesce(errors.file, known_files.file) AS file,
-  errors.line
-FROM asked
-LEFT JOIN removals USING (_row)
-LEFT JOIN errors USING (_row)
-LEFT JOIN known_files ON asked._row >= first_row AND asked._row < end_row
-"""
