@@ -86,7 +86,7 @@ def rows_query(con: duckdb.DuckDBPyConnection, columns: RunColumns, wanted: RowF
     if wanted.reason is not None:
         clauses.append((_REASON, [wanted.reason, wanted.reason]))
     if wanted.changed is not None:
-        clauses.append((_changed(columns, wanted.changed), []))
+        clauses.append(("changed", []))
     if wanted.file is not None:
         clauses.append(_in_file(con, wanted.file))
     clauses += _within(columns, wanted)
@@ -94,12 +94,10 @@ def rows_query(con: duckdb.DuckDBPyConnection, columns: RunColumns, wanted: RowF
     tables = ["rows"]
     if wanted.stat is not None or sort.startswith("stat:"):
         tables.append("LEFT JOIN stats ON stats._row = rows._row")
-    if wanted.changed is not None or sort == "bytes":
-        tables.append("LEFT JOIN row_outcomes AS outcomes ON outcomes._row = rows._row")
     where = " AND ".join(sql for sql, _ in clauses) or "TRUE"
-    sql = (
-        f"WITH rows AS ({ROWS}) SELECT rows._row, step, fate, {sort_sql} AS sort FROM {' '.join(tables)} WHERE {where}"
-    )
+    rows = _ROWS.format(changed="NULL" if wanted.changed is None else _changed(columns, wanted.changed))
+    named = f"SELECT rows._row, step, fate, {sort_sql} AS sort FROM {' '.join(tables)}"
+    sql = f"WITH rows AS ({rows}) {named} WHERE {where}"
     return RowQuery(sql, tuple(value for _, values in clauses for value in values))
 
 
@@ -116,7 +114,7 @@ def _changed(columns: RunColumns, step: int) -> str:
     name = f"_changed_{columns.require_step(step)}"
     if name not in columns.outcomes:
         raise DataError(f"step {step} ({columns.steps[step]}) changes no texts; name a mapper's step")
-    return f"outcomes.{ident(name)}"
+    return ident(name)
 
 
 def _within(columns: RunColumns, wanted: RowFilter) -> list[tuple[str, Sequence[Any]]]:
@@ -148,7 +146,7 @@ def _sort(columns: RunColumns, sort: str) -> str:
     if sort == "row":
         return "NULL"
     if sort == "bytes":
-        return 'outcomes."_bytes_0"'
+        return "bytes"
     if sort.startswith("stat:"):
         return columns.require_stat(sort.removeprefix("stat:"))
     raise DataError(f"rows are sorted by row, bytes or stat:NAME, not by {sort!r}")
