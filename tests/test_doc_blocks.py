@@ -118,6 +118,7 @@ BEFORE = {
 # Database of the queries of a page.
 DATABASES = {
     "README": "outputs/readme",
+    "cards": "outputs/web_sample",
     "deciding": "outputs/measured",
     "deduplication": "outputs/web_dedup",
     "monitoring": "outputs/web_sample",

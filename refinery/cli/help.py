@@ -11,7 +11,7 @@ TASKS = {
     "Start": ("demo", "init", "import", "check", "run"),
     "See what a run did": ("status", "explore", "why", "report", "diff", "tables"),
     "Choose bounds": ("analyze", "tune", "refilter", "buckets"),
-    "Hand data on": ("verify",),
+    "Hand data on": ("card", "verify"),
     "Look things up": ("ops", "assets", "sql", "schema"),
     "Housekeeping": ("gc", "stats", "completion", "version"),
 }
@@ -25,6 +25,10 @@ EXAMPLES = {
         "refinery assets recipe.yaml --lock",
     ),
     "buckets": ("refinery buckets outputs/web_sample", "refinery buckets outputs/web_sample quality --buckets 10"),
+    "card": (
+        "refinery card outputs/web_sample",
+        "refinery card outputs/web_sample --license-field license --license CC-BY-4.0 --out cards",
+    ),
     "check": ("refinery check recipe.yaml", "refinery check recipe.yaml --json"),
     "completion": ('eval "$(refinery completion bash)"',),
     "demo": ("refinery demo",),

@@ -296,6 +296,42 @@ def report(work_dir: str, output: str | None, overwrite: bool) -> None:
 
 
 @cli.command(epilog=EPILOG)
+@click.argument("work_dir", metavar="RUN", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option(
+    "--format",
+    "formats",
+    multiple=True,
+    type=click.Choice(["markdown", "croissant", "eu"]),
+    help="A card to write; several times for several.  [default: all]",
+)
+@click.option("--out", metavar="FOLDER", help="Folder of the cards; - prints a card.  [default: RUN/card]")
+@click.option("--license", "licence", metavar="NAME", default="", help="Licence of the dataset as a whole, or its URL.")
+@click.option("--base-url", metavar="URL", default="", help="Address below which the exported files are published.")
+@click.option("--license-field", metavar="FIELD", help="Field of the samples with their licence.")
+@click.option("--language-field", metavar="FIELD", help="Field of the samples with their language.")
+@click.option("--source-field", metavar="FIELD", help="Field of the samples with their source.")
+@click.option("--url-field", metavar="FIELD", help="Field of the samples with their address.")
+@click.option("--date-field", metavar="FIELD", help="Field of the samples with the date of their collection.")
+@click.option("--overwrite", is_flag=True, help="Also overwrite files that were written by neither a run nor a card.")
+def card(
+    work_dir: Path,
+    formats: tuple[str, ...],
+    out: str | None,
+    licence: str,
+    base_url: str,
+    overwrite: bool,
+    **fields: Any,
+) -> None:
+    """Write cards about the data of RUN: Markdown with a query for every figure, Croissant, a draft of the EU's summary."""
+    from refinery.cli import handing_on
+
+    if out == "-" and len(formats) != 1:
+        raise click.UsageError("--out - prints one card: name it with --format")
+    named_fields = {name.removesuffix("_field"): field for name, field in fields.items() if field is not None}
+    handing_on.card(work_dir, formats, out, (licence, base_url), named_fields, overwrite)
+
+
+@cli.command(epilog=EPILOG)
 @click.argument("run", type=click.Path(exists=True, path_type=Path))
 @click.option(
     "--inputs", metavar="FOLDER", type=click.Path(exists=True, file_okay=False), help="Where the inputs are now."
@@ -317,7 +353,7 @@ def report(work_dir: str, output: str | None, overwrite: bool) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as one JSON object.")
 def verify(run: Path, only: tuple[str, ...], root: str, write: bool, as_json: bool, **folders: str | None) -> None:
     """Compare inputs, models, recipe and outputs of RUN with their digests: a run folder, or its digests.json alone."""
-    from refinery.cli import digests
+    from refinery.cli import handing_on
 
     moved = {part: folder for part, folder in folders.items() if folder is not None}
     if write and (moved or only or root):
@@ -325,9 +361,9 @@ def verify(run: Path, only: tuple[str, ...], root: str, write: bool, as_json: bo
             "--write records the files where the run has read and left them; it takes no other option"
         )
     if write:
-        digests.record(run, as_json)
+        handing_on.record(run, as_json)
     else:
-        digests.verify(run, moved, only, root, as_json)
+        handing_on.verify(run, moved, only, root, as_json)
 
 
 @cli.command()

@@ -110,6 +110,11 @@ class RunDir:
         return self.root / "report.html"
 
     @property
+    def cards(self) -> Path:
+        """The folder of the cards that `refinery card` writes."""
+        return self.root / "card"
+
+    @property
     def status(self) -> Path:
         """Progress of the run, for others; there while it runs, and after it has failed or was killed."""
         return self.own / "status.json"

@@ -1,10 +1,12 @@
-"""`refinery verify`."""
+"""`refinery verify` and `refinery card`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
+
+import click
 
 from refinery.cli.commands import answer
 from refinery.cli.render import verify as rendered
@@ -28,3 +30,19 @@ def record(run: Path, as_json: bool) -> None:
 
     digests = record_now(run)
     answer(as_json, lambda: asdict(digests), rendered.recorded(digests))
+
+
+def card(
+    work_dir: Path,
+    formats: Sequence[str],
+    out: str | None,
+    whole: tuple[str, str],
+    fields: dict[str, str],
+    overwrite: bool,
+) -> None:
+    """Write the cards of a run, and print their files. whole: licence and address of the dataset as a whole."""
+    from refinery.inspect.card.options import CardOptions
+    from refinery.inspect.card.write import FORMATS, write_cards
+
+    for file in write_cards(work_dir, formats or tuple(FORMATS), out, CardOptions(fields, *whole), overwrite):
+        click.echo(file)
