@@ -80,6 +80,10 @@ ELSEWHERE = {
     ("assets", '"model": {"type": "file"'): "tests.test_doc_blocks:test_parts_of_headers_are_literals",
     ("extending", '"resources": {"files"'): "tests.test_doc_blocks:test_parts_of_headers_are_literals",
     ("writing-kernels", '"functions": {'): "tests.test_doc_blocks:test_parts_of_headers_are_literals",
+    (
+        "explore",
+        "refinery explore outputs/web_sample",
+    ): "tests.explore.test_server:test_the_printed_address_shows_the_page_until_ctrl_c",
     ("extending", "my_operators/"): "tests.test_doc_blocks:test_folders_of_operators_are_those_of_the_page",
     ("recipes", "dataset: {path: reviews.csv"): "tests.io.readers.test_csv_options:test_columns_without_a_header",
     ("recipes", "dataset: {path: chats.jsonl"): "tests.io.readers.test_chats:test_a_template_and_an_old_text",
