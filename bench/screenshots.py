@@ -22,7 +22,7 @@ from tests.explore.pages import Watched, chromium, served  # noqa: E402
 # Name of the picture: the view's address, an element to wait for, and the height of the window.
 PICTURES = {
     "waterfall": ("waterfall", ".waterfall .steps", 620),
-    "bounds": ("bounds?step=11&p.min_num=60", ".samples article", 820),
+    "bounds": ("bounds?step=11&c.11.min_num=60", ".samples article", 820),
 }
 
 

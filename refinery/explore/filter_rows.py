@@ -11,7 +11,6 @@ from refinery.common.lazy import exp
 from refinery.compiler.templates import ident, template
 from refinery.errors import Problem, RecipeError
 from refinery.explore.rows import dicts
-from refinery.inspect.finished_run import FinishedRun
 from refinery.inspect.tune import KeptAmount
 from refinery.inspect.tuned_filter import Decision, TunedFilter
 from refinery.operators import read_sql
@@ -55,18 +54,17 @@ class TrialFigures:
 
 
 class FilterRows:
-    """The rows of one filter. stored: the run, with a connection that nobody else uses. why_not: values cannot be tried."""
+    """The rows of one filter. tuned: over a connection that nobody else uses. why_not: the reason why no values can be tried."""
 
-    def __init__(self, stored: FinishedRun, number: int) -> None:
-        self.tuned = TunedFilter.of(stored, str(number))
-        self.con = stored.con
+    def __init__(self, tuned: TunedFilter) -> None:
+        self.tuned, self.con = tuned, tuned.stored.con
         self._lock = threading.Lock()
         self.why_not = ""
         try:
             decision = self.tuned.decision({})
         except RecipeError:
             self.why_not = "Its condition asks for more than the stored statistics, so values cannot be tried on them."
-            decision = Decision(f"_dropped IS DISTINCT FROM {number}", _NOT_KEPT)
+            decision = Decision(f"_dropped IS DISTINCT FROM {tuned.step.index}", _NOT_KEPT)
         self.columns = self._columns(decision)
         self._load(decision)
 

@@ -24,6 +24,7 @@ class Refiltering:
     """One refilter. result: its figures once it has succeeded; error: its message if it has failed."""
 
     sets: tuple[str, ...]
+    run: Path
     folder: Path
     process: subprocess.Popen[str]
     result: dict[str, Any] | None = None
@@ -47,6 +48,7 @@ class Refiltering:
         return {
             "state": "running" if running else "failed" if self.error else "finished",
             "sets": list(self.sets),
+            "run": shorter(str(self.run)),
             "folder": shorter(str(self.folder)),
             "progress": progress,
             "error": shorter(self.error),
@@ -72,7 +74,7 @@ class Refilters:
             if self._latest is not None and not self._latest.ended.is_set():
                 raise OutputError("a refilter is running already; wait for its end")
             folder = _new_folder(self._run.folder)
-            self._latest = Refiltering(tuple(sets), folder, _process(self._run.folder, folder, sets))
+            self._latest = Refiltering(tuple(sets), self._run.folder, folder, _process(self._run.folder, folder, sets))
             threading.Thread(target=self._latest.wait, daemon=True, name="refilter").start()
             return self._latest.shown()
 

@@ -173,11 +173,12 @@ def test_texts_of_a_changed_input_are_refused(tmp_path: Path) -> None:
 
 
 def test_the_recipe_has_the_values(clients: dict[str, TestClient]) -> None:
-    recipe = asked(clients["removed"], "recipe", step=3, values={"min_num": 5, "max_num": 9})
-    assert recipe["sets"] == ["process.3.min_num=5"] and "min_num: 5" in recipe["step"]
-    assert recipe["command"].endswith("--set process.3.min_num=5") and "text_length_filter" in recipe["recipe"]
-    assert asked(clients["removed"], "recipe", step=3)["command"] == ""
-    assert asked(clients["removed"], "recipe", step=5, values={"max_len": None})["sets"] == [
+    recipe = asked(clients["removed"], "recipe", changes={"5": {"max_len": 20}, "3": {"min_num": 5, "max_num": 9}})
+    assert recipe["sets"] == ["process.3.min_num=5", "process.5.max_len=20"] and "min_num: 5" in recipe["steps"]
+    assert recipe["command"].endswith("--set process.3.min_num=5 --set process.5.max_len=20")
+    assert "sql_mapper" not in recipe["steps"] and "whitespace_normalization_mapper" in recipe["recipe"]
+    assert asked(clients["removed"], "recipe", changes={"3": {}})["command"] == ""
+    assert asked(clients["removed"], "recipe", changes={"5": {"max_len": None}})["sets"] == [
         "process.5.max_len=9223372036854775807"
     ]
 

@@ -60,10 +60,7 @@ def watched(browser: Any, address: str) -> Iterator[Watched]:
 def counted(page: Any) -> dict[str, Any]:
     """The values whose figures the page shows, once it shows those of its inputs."""
     page.wait_for_function(
-        "() => { const box = document.querySelector('.figures'); const shown = box && box.dataset.counted;"
-        " const asked = new URLSearchParams(location.hash.split('?')[1]);"
-        " return shown && [...asked].filter(([name]) => name.startsWith('p.')).every(([name, value]) =>"
-        " String(JSON.parse(shown)[name.slice(2)]) === value || (value === 'none' && JSON.parse(shown)[name.slice(2)] === null)); }"
+        "() => { const box = document.querySelector('.figures'); return box && box.dataset.counted === box.dataset.asked; }"
     )
     return dict(json.loads(page.locator(".figures").get_attribute("data-counted")))
 
@@ -122,17 +119,34 @@ def test_a_number_is_typed_and_a_bound_is_switched_off(watched: Watched, folder:
     page.fill("[data-number=min_num]", "7")
     page.keyboard.press("Tab")
     counted(page)
-    assert "min_num: 7" in page.locator(".recipe pre.step").inner_text()
+    page.wait_for_function("() => document.querySelector('.recipe pre.step')?.textContent.includes('min_num: 7')")
+
+
+def test_changes_of_several_filters_make_one_recipe(watched: Watched) -> None:
+    page = watched.show("bounds?step=3", "[data-number=min_num]")
+    page.fill("[data-number=min_num]", "5")
+    page.keyboard.press("Tab")
+    page.locator("h1").click()
+    page.keyboard.press("n")
+    page.wait_for_selector("[data-number=max_len]")
+    page.fill("[data-number=max_len]", "90")
+    page.keyboard.press("Tab")
+    page.wait_for_function("() => document.querySelector('.command')?.textContent.includes('max_len=90')")
+    assert (
+        page.locator(".recipe .command").inner_text().endswith("--set process.3.min_num=5 --set process.4.max_len=90")
+    )
+    assert "step 3 words_num_filter" in page.locator(".changed").inner_text()
+    assert counted(page) == {"max_len": 90} and "c.3.min_num=5" in page.url
 
 
 def test_an_impossible_value_is_explained(watched: Watched) -> None:
-    page = watched.show("bounds?step=3&p.min_num=20&p.max_num=5", ".figures .error")
+    page = watched.show("bounds?step=3&c.3.min_num=20&c.3.max_num=5", ".figures .error")
     assert "min_num: is above max_num" in page.locator(".figures .error").inner_text()
     watched.errors = [error for error in watched.errors if "422" not in error]
 
 
 def test_the_address_carries_the_state_and_not_the_token(watched: Watched, browser: Any) -> None:
-    page = watched.show("bounds?step=3&p.min_num=6", ".figures table")
+    page = watched.show("bounds?step=3&c.3.min_num=6", ".figures table")
     assert counted(page) == {"min_num": 6} and "token" not in page.url
     page.reload()
     page.wait_for_selector(".figures table")
@@ -201,7 +215,7 @@ def test_light_and_dark_follow_the_system_and_the_switch(browser: Any, address: 
 
 
 def test_a_refilter_is_started_from_the_page(watched: Watched, folder: Path) -> None:
-    page = watched.show("bounds?step=3&p.min_num=8", ".recipe .start:enabled")
+    page = watched.show("bounds?step=3&c.3.min_num=8", ".recipe .start:enabled")
     counted(page)
     kept = rows_of(page, "kept by all steps")
     page.click(".recipe .start")
@@ -218,11 +232,11 @@ def test_hostile_documents_stay_texts(browser: Any, tmp_path: Path) -> None:
         watched = Watched(browser, address)
         watched.show("waterfall", ".waterfall .steps")
         assert NAME in watched.page.inner_text("main") and "onerror=alert(6)" in watched.page.inner_text("header")
-        page = watched.show("bounds?step=1&p.min_num=12", ".samples article")
+        page = watched.show("bounds?step=1&c.1.min_num=12", ".samples article")
         assert HOSTILE in page.inner_text(".samples") and "onerror=alert(6)" in page.inner_text(".samples")
         for view in all_views():
             watched.show(view.name, f"main .view.{view.name}")
-        page = watched.show(f"bounds/{HOSTILE}?step=999&p.min_num={HOSTILE}", "main .error")
+        page = watched.show(f"bounds/{HOSTILE}?step=999&c.999.min_num={HOSTILE}", "main .error")
         assert page.locator("img, main script, main svg[onload]").count() == 0
         assert watched.dialogs == [] and [error for error in watched.errors if not re.search("422", error)] == []
         page.close()

@@ -40,7 +40,7 @@ def test_a_refilter_makes_the_run_that_the_figures_promise(folder: Path) -> None
         values = {"min_num": 5}
         figures = client.get("/api/bounds/trial", params={"step": 3, "values": json.dumps(values)}).json()
         assert client.get("/api/bounds/refilter").json() == {"state": "none"}
-        started = client.post("/api/bounds/refilter", json={"step": 3, "values": values})
+        started = client.post("/api/bounds/refilter", json={"changes": {"3": values}})
         assert started.status_code == 200 and started.json()["sets"] == ["process.3.min_num=5"]
         job = ended(client)
     assert job["state"] == "finished" and job["error"] == ""
@@ -57,7 +57,7 @@ def test_a_refilter_that_fails_shows_the_message_and_leaves_no_folder(tmp_path: 
     refine(tmp_path, SAMPLES, STEPS)
     with client_of(tmp_path / "run") as client:
         (tmp_path / "in.jsonl").unlink()
-        client.post("/api/bounds/refilter", json={"step": 3, "values": {"min_num": 5}})
+        client.post("/api/bounds/refilter", json={"changes": {"3": {"min_num": 5}}})
         job = ended(client)
     assert job["state"] == "failed" and "in.jsonl" in job["error"] and "Traceback" not in job["error"]
     assert not (tmp_path / "run-refiltered").exists()
@@ -66,11 +66,13 @@ def test_a_refilter_that_fails_shows_the_message_and_leaves_no_folder(tmp_path: 
 @pytest.mark.parametrize(
     ("body", "headers", "status"),
     [
-        ({"step": 3, "values": {"min_num": 5}}, {"x-refinery-token": "wrong"}, 403),
-        ({"step": 3, "values": {"min_num": 5}}, {"origin": "http://127.0.0.1:1"}, 403),
-        ({"step": 3, "values": {"min_num": 3}}, {}, 422),
-        ({"step": 3, "values": {"where": "1; DROP TABLE stats"}}, {}, 422),
-        ({"step": "../..", "values": {}}, {}, 422),
+        ({"changes": {"3": {"min_num": 5}}}, {"x-refinery-token": "wrong"}, 403),
+        ({"changes": {"3": {"min_num": 5}}}, {"origin": "http://127.0.0.1:1"}, 403),
+        ({"changes": {"3": {"min_num": 3}}}, {}, 422),
+        ({"changes": {"3": {"where": "1; DROP TABLE stats"}}}, {}, 422),
+        ({"changes": {"../..": {}}}, {}, 422),
+        ({"changes": {"3": 5}}, {}, 422),
+        ({}, {}, 422),
         ([], {}, 422),
     ],
 )

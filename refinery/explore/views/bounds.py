@@ -13,8 +13,9 @@ from refinery.explore.parameters import ends_of, parameters_of, read_moved, swit
 from refinery.explore.refiltering import Refilters
 from refinery.explore.rows import dicts
 from refinery.explore.run import ExploredRun
-from refinery.explore.step_recipe import recipe_of, sets_of
+from refinery.explore.step_recipe import FilterChange, recipe_of, sets_of
 from refinery.explore.texts import Texts
+from refinery.inspect.tuned_filter import TunedFilter
 
 _FILTERS = "FROM steps WHERE kind = 'filter' ORDER BY step"
 _BEFORE = "SELECT count(*) FROM row_outcomes WHERE _dropped < ?"
@@ -84,7 +85,7 @@ def trial(run: ExploredRun, query: Query) -> dict[str, Any]:
 def _figures(rows: FilterRows, values: dict[str, Any]) -> dict[str, Any]:
     if rows.why_not:
         return {}
-    return asdict(rows.trial(values)) | {"sets": sets_of(rows.tuned, values)}
+    return asdict(rows.trial(values)) | {"sets": FilterChange(rows.tuned, values).sets}
 
 
 def samples(run: ExploredRun, query: Query) -> dict[str, Any]:
@@ -104,17 +105,32 @@ def samples(run: ExploredRun, query: Query) -> dict[str, Any]:
 
 def recipe(run: ExploredRun, query: Query) -> dict[str, Any]:
     """The values as YAML and as a command."""
-    rows = _rows(run, query.integer("step"))
-    return recipe_of(rows.tuned, read_moved(rows.tuned, query.object("values")))
+    return recipe_of(_changes(run, query))
 
 
 def start(run: ExploredRun, query: Query) -> dict[str, Any]:
     """Start `refinery refilter` with the values of the body."""
-    rows = _rows(run, Query({key: str(value) for key, value in query.body.items()}).integer("step"))
-    sets = sets_of(rows.tuned, read_moved(rows.tuned, query.object("values")))
+    sets = sets_of(_changes(run, query))
     if not sets:
         raise RecipeError([Problem("", "the values are those of the run, so there is nothing to make anew")])
     return Refilters.of(run).start(sets)
+
+
+def _changes(run: ExploredRun, query: Query) -> list[FilterChange]:
+    """The changes of a request, `{step: {parameter: value}}`."""
+    changes = []
+    for step, values in query.object("changes").items():
+        number = Query({"step": step}).integer("step")
+        if not isinstance(values, dict):
+            raise RecipeError([Problem(f"step {number}", "has no JSON object of values")])
+        changes.append(FilterChange(_tuned(run, number), read_moved(_tuned(run, number), values)))
+    if not changes:
+        raise RecipeError([Problem("changes", "name no step")])
+    return sorted(changes, key=_by_step)
+
+
+def _by_step(change: FilterChange) -> int:
+    return int(change.tuned.step.index)
 
 
 def refilter(run: ExploredRun, query: Query) -> dict[str, Any]:
@@ -122,11 +138,19 @@ def refilter(run: ExploredRun, query: Query) -> dict[str, Any]:
     return Refilters.of(run).latest()
 
 
-def _rows(run: ExploredRun, number: int) -> FilterRows:
-    """The rows of a filter, loaded by the first request for it."""
+def _tuned(run: ExploredRun, number: int) -> TunedFilter:
+    """A filter, compiled by the first request for it."""
     with run.con():
         pass  # a run that was replaced is an error here
-    return run.remember(("rows", number), lambda: FilterRows(run.lasting(), number))
+    tuned: TunedFilter = run.remember(("tuned", number), lambda: TunedFilter.of(run.lasting(), str(number)))
+    return tuned
+
+
+def _rows(run: ExploredRun, number: int) -> FilterRows:
+    """The rows of a filter, loaded by the first request for it."""
+    tuned = _tuned(run, number)
+    rows: FilterRows = run.remember(("rows", number), lambda: FilterRows(tuned))
+    return rows
 
 
 VIEW = View(

@@ -6,18 +6,23 @@ import { count, percent } from "../lib/format.js";
 
 export class Recipe {
   constructor(about, signal) {
-    Object.assign(this, { about, signal, values: {}, texts: null, number: 0 });
+    Object.assign(this, { about, signal, changes: {}, number: 0, timer: 0 });
     this.shown = el("div");
     this.state = el("div", { role: "status", class: "refilter-state" });
     this.node = el("section", { class: "box recipe" }, el("h2", {}, "As a recipe"), this.shown, this.state);
     get("bounds/refilter", {}, signal).then((job) => this.#follow(job), () => {});
   }
 
-  async show(values) {
-    const number = ++this.number;
-    this.values = values;
+  // Show changes, {step: {parameter: value}}, once they have been the same for a moment.
+  show(changes) {
+    this.changes = changes;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.#load(changes, ++this.number), 200);
+  }
+
+  async #load(changes, number) {
     try {
-      const texts = await get("bounds/recipe", { step: this.about.step, values }, this.signal);
+      const texts = await get("bounds/recipe", { changes }, this.signal);
       if (number === this.number) this.#fill(texts);
     } catch (error) {
       if (number === this.number && error.name !== "AbortError") fill(this.shown);
@@ -25,11 +30,10 @@ export class Recipe {
   }
 
   #fill(texts) {
-    this.texts = texts;
     const start = el("button", { type: "button", class: "start", disabled: !texts.command, onclick: () => this.#start() }, "Run it");
     fill(this.shown,
-      el("pre", { class: "step" }, texts.step),
-      el("div", { class: "row" }, copier("Copy the step", texts.step), copier("Copy the whole recipe", texts.recipe)),
+      el("pre", { class: "step" }, texts.steps),
+      el("div", { class: "row" }, copier("Copy the steps", texts.steps), copier("Copy the whole recipe", texts.recipe)),
       texts.command
         ? [el("pre", { class: "command" }, texts.command),
           el("div", { class: "row" }, copier("Copy the command", texts.command), start,
@@ -39,7 +43,7 @@ export class Recipe {
 
   async #start() {
     try {
-      this.#follow(await post("bounds/refilter", { step: this.about.step, values: this.values }));
+      this.#follow(await post("bounds/refilter", { changes: this.changes }));
     } catch (error) {
       fill(this.state, el("p", { class: "error" }, error.message));
     }
@@ -69,7 +73,7 @@ function view(job) {
   const rows = job.result.rows;
   return el("div", { class: "done" },
     el("p", {}, `${what}: ${count(rows.kept)} of ${count(rows.read)} rows kept, in ${job.folder}`),
-    el("pre", {}, `refinery explore ${job.folder}\nrefinery diff RUN ${job.folder}`));
+    el("pre", {}, `refinery explore ${job.folder} --with ${job.run}`));
 }
 
 function copier(title, text) {

@@ -9,7 +9,7 @@ import { Scale } from "../bounds/scale.js";
 import { get } from "../lib/api.js";
 import { el, fill } from "../lib/dom.js";
 import { count } from "../lib/format.js";
-import { keep, link } from "../lib/state.js";
+import { flush, keep, link, read } from "../lib/state.js";
 
 export async function show(page) {
   const filters = await get("bounds", {}, page.signal);
@@ -22,12 +22,35 @@ export async function show(page) {
   page.root.append(chooser(filters, step));
   const move = (by) => {
     const at = filters.findIndex((filter) => filter.step === step) + by;
-    if (filters[at]) location.hash = link("bounds", { step: filters[at].step });
+    if (filters[at]) choose(filters[at].step);
   };
   page.keys([["n", "next filter", () => move(1)], ["p", "previous filter", () => move(-1)]]);
   const about = await get("bounds/filter", { step }, page.signal);
   page.title(`${about.name ?? about.operator}, bounds`);
   new Bounds(page, about).draw();
+}
+
+// Show another filter; changes of this one stay in the address.
+function choose(step) {
+  flush();
+  const changes = Object.entries(read().values).filter(([name]) => name.startsWith("c."));
+  location.hash = link("bounds", { ...Object.fromEntries(changes), step });
+}
+
+// Changes of filters in the address, `c.<step>.<parameter>=value`: {step: {parameter: value}}.
+function changesOf(values) {
+  const changes = {};
+  for (const [name, text] of Object.entries(values)) {
+    const match = /^c\.(\d+)\.(.+)$/.exec(name);
+    if (match) (changes[match[1]] ??= {})[match[2]] = parsed(text);
+  }
+  return changes;
+}
+
+function parsed(text) {
+  if (text === "none") return null;
+  if (text === "true" || text === "false") return text === "true";
+  return text.trim() === "" || Number.isNaN(Number(text)) ? text : Number(text);
 }
 
 function chooser(filters, step) {
@@ -37,12 +60,14 @@ function chooser(filters, step) {
     return option;
   });
   return el("label", { class: "row" }, "Filter",
-    el("select", { id: "filter", onchange: (event) => { location.hash = link("bounds", { step: event.target.value }); } }, options));
+    el("select", { id: "filter", onchange: (event) => choose(event.target.value) }, options));
 }
 
 class Bounds {
   constructor(page, about) {
     Object.assign(this, { page, about, asked: false, asking: false });
+    const { [about.step]: own = {}, ...others } = changesOf(page.values);
+    Object.assign(this, { own, others });
     this.bounds = about.parameters.filter((known) => !known.by_column).map((known) => this.#bound(known));
     this.switches = about.switches.map((known) => ({ ...known, before: known.value, value: this.#switch(known) }));
     this.active = this.bounds.find((bound) => bound.name === page.values.at)
@@ -53,14 +78,13 @@ class Bounds {
   }
 
   #bound(known) {
-    const text = this.page.values[`p.${known.name}`];
-    const value = text === undefined ? known.value : text === "none" ? null : Number(text);
-    return { ...known, before: known.value, value: Number.isNaN(value) ? known.value : value };
+    const value = this.own[known.name];
+    return { ...known, before: known.value, value: value === null || typeof value === "number" ? value : known.value };
   }
 
   #switch(known) {
-    const text = this.page.values[`p.${known.name}`];
-    return text === undefined ? known.value : text === "true";
+    const value = this.own[known.name];
+    return typeof value === "boolean" ? value : known.value;
   }
 
   get values() {
@@ -73,6 +97,9 @@ class Bounds {
     const left = el("div", { class: "statistics" }, about.statistics.map((statistic) => this.#statistic(statistic)),
       this.#elsewhere(), this.#switchBox(), this.#byColumn());
     const right = el("div", { class: "side" }, this.figures);
+    const others = Object.keys(this.others);
+    if (others.length) this.page.root.append(el("p", { class: "note changed" }, "Changed, too: ", others.map((step) => [el("a", { href: this.#linkTo(step) }, `step ${step} ${about.steps[step] ?? ""}`), " "]),
+      "– the figures here count these steps with their values of the run."));
     this.page.root.append(el("details", { class: "doc" }, el("summary", {}, `${about.operator}`), el("p", {}, about.doc)));
     if (about.why_not) this.page.root.append(el("p", { class: "note why-not" }, about.why_not));
     this.page.root.append(el("div", { class: "split" }, left, right));
@@ -85,6 +112,11 @@ class Bounds {
     this.samples = new Samples(samples, about, this.page.signal);
     right.append(this.recipe.node);
     this.page.root.append(el("h2", {}, "Samples at the bound"), this.#activeChooser(), samples);
+  }
+
+  #linkTo(step) {
+    const changes = Object.entries(this.page.values).filter(([name]) => name.startsWith("c."));
+    return link("bounds", { ...Object.fromEntries(changes), step });
   }
 
   #statistic(statistic) {
@@ -149,7 +181,7 @@ class Bounds {
   // Show values that have changed: inputs and lines now, figures when the server has counted.
   changed() {
     const state = Object.fromEntries([...this.bounds, ...this.switches].map((one) =>
-      [`p.${one.name}`, one.value === one.before ? null : one.value === null ? "none" : one.value]));
+      [`c.${this.about.step}.${one.name}`, one.value === one.before ? null : one.value === null ? "none" : one.value]));
     keep({ ...state, step: this.about.step, at: this.active?.name });
     this.draw();
   }
@@ -159,7 +191,8 @@ class Bounds {
     if (this.about.why_not) return;
     if (this.active) this.chooser.value = this.active.name;
     this.samples.show(this.active, this.values);
-    this.recipe.show(this.values);
+    this.recipe.show({ ...this.others, [this.about.step]: this.values });
+    this.figures.dataset.asked = JSON.stringify(this.values);
     this.#count();
   }
 
