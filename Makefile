@@ -77,10 +77,11 @@ lint: $(VENV)/ready  ## Style and types
 golden: $(VENV)/ready  ## Rewrite the reviewed SQL in tests/golden after a wanted change
 	UPDATE_GOLDEN=1 $(BIN)/python -m pytest -q tests/compiler/test_golden.py
 
-docs: $(VENV)/ready  ## Rewrite docs/operators.md, docs/peer-names.md, the tables of keys in docs/recipes.md and recipes/schema.json
+docs: $(VENV)/ready  ## Rewrite docs/operators.md, docs/peer-names.md, docs/sql-functions.md, the tables of keys in docs/recipes.md and recipes/schema.json
 	$(BIN)/refinery ops --markdown > docs/operators.md
 	$(BIN)/python -m refinery.cli.render.key_tables docs/recipes.md
 	$(BIN)/python -m refinery.cli.render.peer_page > docs/peer-names.md
+	$(BIN)/python -m refinery.cli.render.sql_functions_page > docs/sql-functions.md
 	$(BIN)/refinery schema > recipes/schema.json
 
 # A .jsonl corpus is measured as it is, a .parquet one is converted (and repeated up to 300 MB), none is generated.

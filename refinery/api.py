@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,7 +16,6 @@ from refinery.compiler.model import CompileContext
 from refinery.compiler.program import build
 from refinery.compiler.script.between_stages import ScriptPass
 from refinery.compiler.script.script import ScriptExport, ScriptInput, script
-from refinery.dedup.script_functions import SET_FUNCTIONS
 from refinery.errors import DataError, Problem, RecipeError
 from refinery.execution.needs import ready
 from refinery.execution.open import open_recipe
@@ -25,9 +23,8 @@ from refinery.execution.run import Progress, execute
 from refinery.io.formats import IN_SQL
 from refinery.io.readers.registry import reader_of
 from refinery.io.schema import common_schema, partitions_beside, texts_anew
-from refinery.io.script_functions import LINE_FUNCTIONS
 from refinery.io.writers.export import stats_path
-from refinery.operators import Function, Library
+from refinery.operators import Library
 from refinery.operators.processes import using_processes
 from refinery.planning.plan import CompiledStage, Plan
 from refinery.python.datasets import samples_and_keys
@@ -36,8 +33,8 @@ from refinery.python.run import Run, open_run, run_of
 from refinery.recipe import Recipe
 from refinery.recipe.absolute_paths import seen_from_here
 from refinery.results.stdout import pour
+from refinery.sql_functions.register import register as register_operators
 from refinery.storage.urls import is_stdout
-from refinery.workers.functions import register as register_functions
 
 # Types of CSV columns, by their names in Arrow and DuckDB.
 _CSV_TYPES = {"bool": "BOOLEAN", "int64": "BIGINT", "double": "DOUBLE"}
@@ -220,30 +217,16 @@ def _differences(recipe: Recipe, prepared: Plan) -> list[str]:
     return found
 
 
-def register(con: duckdb.DuckDBPyConnection, operators: Sequence[str | Path] = ()) -> list[str]:
-    """Register the functions that compiled recipes call on a connection; returns their names.
+def register(
+    con: duckdb.DuckDBPyConnection, operators: Sequence[str | Path] = (), steps: Mapping[str, Any] | None = None
+) -> list[str]:
+    """Register operators as SQL functions on a connection; returns the names of all functions.
 
-    A function such as `clean_links_delta` returns NULL where nothing changes, as compiled SQL expects; the macro
-    `clean_links` beside it always returns the text.
+    `words_num_filter(text, min_num := 20)` says whether a filter keeps a text, `words_num_filter_stats(text)` gives its
+    statistics, `clean_links_mapper(text)` the new text (docs/sql-functions.md lists them). operators: folders of one's own.
+    steps: steps of a recipe by the names of functions to make of them: `{"long_enough": {"words_num_filter": {"lang": "de"}}}`.
+
+    The functions that compiled recipes call are there, too: `clean_links_delta` returns NULL where nothing changes, as
+    compiled SQL expects, and `clean_links` always returns the text. Raises RecipeError for a step that is no function.
     """
-    library = Library(tuple(operators))
-    functions = [function for function in library.functions() if _installed(library, function)]
-    functions += [*SET_FUNCTIONS, *LINE_FUNCTIONS]
-    register_functions(con, functions)
-    names = [function.name for function in functions]
-    for function in functions:
-        if function.name.endswith("_delta"):
-            names.append(_whole_text(con, function))
-    return sorted(names)
-
-
-def _whole_text(con: duckdb.DuckDBPyConnection, function: Function) -> str:
-    name = function.name.removesuffix("_delta")
-    given = ", ".join(["t", *(f"a{i}" for i in range(len(function.columns) + len(function.constants) - 1))])
-    con.execute(f"CREATE OR REPLACE TEMP MACRO {name}({given}) AS coalesce({function.name}({given}), t)").fetchall()
-    return name
-
-
-def _installed(library: Library, function: Function) -> bool:
-    operator = library.operators.get(function.path.stem)
-    return operator is None or all(importlib.util.find_spec(module) for module in operator.needs)
+    return register_operators(con, operators, steps)

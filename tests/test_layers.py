@@ -35,6 +35,7 @@ ORDER = (
     "results",
     "execution",
     "inspect",
+    "sql_functions",
     "cli/render",
     "python",
     "api",

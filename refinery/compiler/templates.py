@@ -146,6 +146,8 @@ def _string(value: str) -> str:
 
 def ident(name: str) -> str:
     """`name` as a SQL identifier, quoted only where it must be."""
+    if isinstance(name, ColumnValue):  # a name that each sample has for itself names no column
+        raise DependsOnColumn(name.parameter)
     if re.fullmatch(r"[a-z_][a-z0-9_]*", name) and name not in KEYWORDS:
         return name
     return quoted(name)

@@ -72,6 +72,26 @@ class Run:
         self._require_open()
         return self._tables.own()
 
+    @property
+    def kept(self) -> duckdb.DuckDBPyRelation:
+        """The kept samples, with their places in the input; `to_duckdb` has their texts."""
+        return self.sql("FROM samples WHERE fate = 'kept'")
+
+    @property
+    def removed(self) -> duckdb.DuckDBPyRelation:
+        """The removed samples, with step, reason, value and bound."""
+        return self.sql("FROM removed")
+
+    @property
+    def changed(self) -> duckdb.DuckDBPyRelation:
+        """The samples that steps changed, with the text before and after where the change was traced."""
+        return self.sql("FROM changed")
+
+    @property
+    def quarantined(self) -> duckdb.DuckDBPyRelation:
+        """The samples in quarantine, with their errors."""
+        return self.sql("FROM quarantine")
+
     @cached_property
     def _tables(self) -> ThreadConnections:
         return ThreadConnections(self.database, self.run_id)

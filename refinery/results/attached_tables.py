@@ -14,6 +14,7 @@ from refinery.compiler.templates import lit
 from refinery.errors import DataError
 from refinery.results.open_tables import open_tables, parts_of, reach, recipe_of
 from refinery.results.reading_memory import limit_memory
+from refinery.results.views.create import add_views
 
 # Name of the attached database.
 RUN = "run"
@@ -34,6 +35,7 @@ def attached_tables(database: Path) -> duckdb.DuckDBPyConnection:
             "SET python_scan_all_frames = true"
         ).fetchall()  # so that SQL can name the caller's tables and frames
         reach(con, parts_of(con))
+        add_views(con)
     except duckdb.Error as error:
         con.close()
         raise DataError(f"{database}: cannot be opened: {str(error).splitlines()[0]}") from error

@@ -112,6 +112,17 @@ def test_sql_names_tables_of_the_caller(opened: refinery.Run) -> None:
     ]
 
 
+def test_rows_by_fate(opened: refinery.Run) -> None:
+    assert opened.kept.project("_row, line").order("_row").fetchall() == [(0, 1), (2, 3), (4, 5)]
+    assert opened.removed.project("_row, operator, value").order("_row").fetchall() == [
+        (1, "words_num_filter", 2.0),
+        (3, "text_length_filter", 160.0),
+    ]
+    assert opened.quarantined.project("line, error").fetchall() == [(6, "'text' is null, not a text")]
+    [(row, before, after)] = opened.changed.filter("_row = 4").project("_row, original_text, processed_text").fetchall()
+    assert (row, before, after) == (4, "write to me@example.org now", "write to  now")
+
+
 def test_nothing_can_be_written(opened: refinery.Run) -> None:
     for statement in ("DROP TABLE ledger", "UPDATE steps SET removed = 0", "CREATE TABLE mine AS SELECT 1"):
         with pytest.raises(duckdb.Error):

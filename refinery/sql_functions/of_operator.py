@@ -1,0 +1,129 @@
+"""The SQL functions of one operator, or of one step of a recipe, made by the compiler of recipes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from refinery.assets.find import find
+from refinery.assets.names import needs
+from refinery.compiler.chain import compile_chain
+from refinery.compiler.model import Chain, Schema
+from refinery.compiler.templates import DependsOnColumn
+from refinery.errors import RefineryError
+from refinery.operators import Library, Operator, Param, is_shipped
+from refinery.recipe.model import Step
+from refinery.recipe.sql import parse
+from refinery.sql_functions.inlined import InlinedChain, NotOneText, struct_type, with_own_variables
+from refinery.sql_functions.model import TEXT, SqlFunction
+from refinery.sql_functions.parameters import argument, candidates, declared, with_arguments
+
+_SCHEMA = Schema(False, {TEXT: "VARCHAR"})
+
+
+def functions_of_operator(operator: Operator, library: Library) -> list[SqlFunction]:
+    """The functions of an operator with its defaults. Raises NotOneText with the reason why there are none."""
+    if operator.kind == "deduplicator":
+        raise NotOneText("compares samples with one another")
+    params = {name: spec.default for name, spec in operator.params.items()}
+    if missing := [name for name, spec in operator.params.items() if spec.required]:
+        raise NotOneText(f"has no default for {', '.join(missing)}")
+    assets = needs(params, operator.params)
+    for need in assets:
+        params[need.param], _ = find(need)
+        if params[need.param] is None:
+            raise NotOneText(f"needs {need.name}, which is not here: refinery assets")
+    if problems := operator.check(params):
+        raise NotOneText(problems[0].rstrip("."))
+    free = candidates(operator)
+    while True:
+        arguments = {name: argument(operator, spec) for name, spec in free.items()}
+        try:
+            chain = _chain(operator, {**params, **arguments}, library)
+            found = _functions(operator.name, operator, chain, free)
+            return [replace(one, lasting=not assets and _lasts(operator, chain, library)) for one in found]
+        except DependsOnColumn as error:
+            del free[error.parameter]
+
+
+def _lasts(operator: Operator, chain: Chain, library: Library) -> bool:
+    """Return whether the SQL is the same whenever it is made: features with `variables` may read files, as models are found."""
+    features = [library.features[name] for name in chain.used_features]
+    return is_shipped(operator.path) and all(is_shipped(feature.path) and not feature.variables for feature in features)
+
+
+def functions_of_step(name: str, step: Step, library: Library) -> list[SqlFunction]:
+    """The functions of a step with its own parameters, under a name. Raises NotOneText."""
+    operator = library.operators[step.name]
+    if operator.kind == "deduplicator":
+        raise NotOneText("compares samples with one another")
+    return _functions(name, operator, _chain(operator, step.params, library), {})
+
+
+def _chain(operator: Operator, params: Mapping[str, Any], library: Library) -> Chain:
+    """The compiled step. Raises NotOneText for one that reads more than a text."""
+    step = Step(1, operator.name, dict(params))
+    try:
+        chain = compile_chain([step], library, _SCHEMA)
+    except DependsOnColumn:
+        raise
+    except RefineryError as error:
+        raise NotOneText(_reads_more(str(error))) from None
+    for read in chain.batch_columns.values():
+        if (read.kind, read.name) != ("input", TEXT):
+            raise NotOneText("reads the number of the sample" if read.kind == "row" else "reads the name of the file")
+    if chain.files:
+        raise NotOneText("its SQL reads files")
+    return chain
+
+
+def _reads_more(message: str) -> str:
+    if "no column" in message:
+        name = message.partition("'")[2].partition("'")[0]
+        return f"reads the field {name!r}"
+    return message.rpartition(": ")[2].rstrip(".")
+
+
+def _functions(name: str, operator: Operator, chain: Chain, free: Mapping[str, Param]) -> list[SqlFunction]:
+    """The functions: of a filter its verdict, with another one for its statistics; of a mapper the text, or what it writes."""
+    inlined = InlinedChain(chain, {chain.read[(TEXT,)]: TEXT, "_bad": f"CASE WHEN {TEXT} IS NULL THEN 'no text' END"})
+    found: list[SqlFunction] = []
+    if operator.kind == "filter":
+        [alive] = chain.alive.values()
+        found.append(_function(name, operator, "BOOLEAN", inlined, inlined.sql(alive), free))
+    elif operator.kind == "mapper":
+        found.append(_function(name, operator, *_of_mapper(chain, inlined), free))
+    if chain.stats:
+        kind = struct_type({stat.name: stat.type for stat in chain.stats})
+        body = inlined.struct({stat.name: stat.column for stat in chain.stats})
+        own = name if operator.kind == "stats" else f"{name}_stats"
+        found.append(_function(own, operator, kind, inlined, body, free))
+    if not found:
+        raise NotOneText("gives no value of a text")
+    return found
+
+
+def _of_mapper(chain: Chain, inlined: InlinedChain) -> tuple[str, InlinedChain, str]:
+    """Type and SQL of a mapper's value: NULL for a sample that it removes."""
+    written = {keys[0]: column for column, keys in chain.values.items()}
+    texts = [change for change in chain.changes if change.field == (TEXT,)]
+    if texts or not written:
+        kind, value = "VARCHAR", inlined.sql(chain.texts[(TEXT,)])
+    elif len(written) == 1:
+        [(field, column)] = written.items()
+        kind, value = chain.written[(field,)], inlined.sql(column)
+    else:
+        kind = struct_type({field: chain.written[(field,)] for field in written})
+        value = inlined.struct(written)
+    for alive in chain.alive.values():
+        value = f"CASE WHEN {inlined.sql(alive)} THEN {value} END"
+    return kind, inlined, value
+
+
+def _function(
+    name: str, operator: Operator, returns: str, inlined: InlinedChain, body: str, free: Mapping[str, Param]
+) -> SqlFunction:
+    expression, names = with_arguments(with_own_variables(parse(inlined.guarded(body))))
+    used = {parameter: spec for parameter, spec in free.items() if parameter in names}
+    return SqlFunction(name, operator.name, returns, declared(operator, used), expression.sql("duckdb"))
