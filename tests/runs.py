@@ -28,6 +28,9 @@ TABLES = (
     "passed_over",
 )
 
+# Views, whose rows have no order.
+VIEWS = ("fields", "samples", "removed", "changed", "cluster_members")
+
 # What may differ between two runs over the same samples: names, places, times, sizes in memory.
 VARIES = {
     "runs": {
@@ -43,6 +46,7 @@ VARIES = {
     },
     "steps": {"seconds", "batch_size"},
     "shards": {"reused"},
+    **dict.fromkeys(("samples", "removed", "cluster_members"), {"file", "line"}),
 }
 
 Sample = Mapping[str, Any] | str | bytes
@@ -98,14 +102,16 @@ def rows(run: Run, table: str, columns: str = "*", where: str = "TRUE") -> list[
 
 
 def content(run: Run, *without: str) -> dict[str, list[tuple[Any, ...]]]:
-    """All tables, without what may differ between runs and without the tables `without`.
+    """All tables and views, without what may differ between runs and without the tables `without`.
 
     Without `shards` is without `files`, too: where the samples stand is not asked then.
     """
     without = (*without, "files") if "shards" in without else without
     tables = [table for table in TABLES if table not in without]
     with open_tables(run.database) as con:  # opening costs more than all the queries
-        return {table: con.execute(f"SELECT {_alike(table)} FROM {table}").fetchall() for table in tables}
+        rows = {table: con.execute(f"SELECT {_alike(table)} FROM {table}").fetchall() for table in tables}
+        ordered = {view: con.execute(f"SELECT {_alike(view)} FROM {view} ORDER BY ALL").fetchall() for view in VIEWS}
+        return rows | {view: found for view, found in ordered.items() if view not in without}
 
 
 def _alike(table: str) -> str:

@@ -21,9 +21,10 @@ from refinery.compiler.deduplicators import MATCH_KEY
 from refinery.compiler.export_repeats import repeat_fault, repeats_of
 from refinery.compiler.feature_users import feature_users
 from refinery.compiler.json_fields import field_of
+from refinery.compiler.kept_fields import read_field
 from refinery.compiler.layers import Layers
 from refinery.compiler.mistakes import each_of, sentences
-from refinery.compiler.model import ALONE, Chain, CompileContext, OrderTerm, Schema, Stat, TextChange
+from refinery.compiler.model import ALONE, Chain, CompileContext, KeptField, OrderTerm, Schema, Stat, TextChange
 from refinery.compiler.stat_groups import GroupReads, as_text, define_keys
 from refinery.compiler.template_faults import blaming, select_of
 from refinery.compiler.templates import ident
@@ -41,7 +42,7 @@ from refinery.operators.bounds import kept_range
 from refinery.recipe.by_column import ByColumn
 
 # Places of problems of these keys, which planning replaces by those in the recipe.
-PARTITION, REPEAT = "partition_by", "repeat_by"
+PARTITION, REPEAT, KEEP = "partition_by", "repeat_by", "keep_fields"
 
 
 def compile_chain(
@@ -77,6 +78,7 @@ class _Compiler(ChainNames):
         layers = self.chain.layers = Layers(self.reads.columns)
         layers.add(self.alive, parse("_bad IS NULL"), 0, "rows that could be read", "alive")
         problems += self._group_keys()
+        problems += self._kept_fields()
         for step in self._all_steps():
             self.current = step.index
             compiled = self._take_out if step is before else self._match_keys if step is after else self._step
@@ -118,6 +120,20 @@ class _Compiler(ChainNames):
 
         problems = define_keys(summary, reader, define)
         self.chain.functions |= {"url_parts"} if {"_key_fqdn", "_key_suffix"} & {*self.chain.keys} else set()
+        return problems
+
+    def _kept_fields(self) -> list[Problem]:
+        """Define the fields of the input that are stored for every sample; only the first stage reads the input."""
+        problems: list[Problem] = []
+        for number, name in enumerate(self.around.keep_fields if self.around.first else (), 1):
+            try:
+                text = self.version.get(keys_of(name))
+                sql, kind = (text[0], "VARCHAR") if text else read_field(name, self.schema, self._input)
+                column = self.names.free(f"_field_{number}", "kept field", number)
+                self.chain.layers.add(column, self._parsed(sql), 0, f"field {name} of the input", "key")
+                self.chain.kept_fields.append(KeptField(column, name, kind))
+            except ValueError as error:
+                problems += [Problem(KEEP, f"keep_fields: {sentence}") for sentence in sentences(error)]
         return problems
 
     def _partition(self) -> list[Problem]:

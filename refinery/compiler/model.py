@@ -55,6 +55,15 @@ class Stat:
 
 
 @dataclass(frozen=True)
+class KeptField:
+    """A field of the input that is stored. column: its hidden column. name: as in the recipe. type: of its values in DuckDB."""
+
+    column: str
+    name: str
+    type: str
+
+
+@dataclass(frozen=True)
 class TextChange:
     """Result of a mapper step: the columns of the text before and after, and of the flag.
 
@@ -100,7 +109,8 @@ class CompileContext:
     summary: the groups that statistics are summed up by, if these need columns of their own. first: the chain reads the
     input, not what an earlier stage has left. shown: statistics of earlier stages that traces show beside its own. partition:
     names and SQL of the values by which the export is partitioned. repeat: SQL for the number of times that a sample is
-    exported. keeps_removed: the texts of removed samples are results, too.
+    exported. keeps_removed: the texts of removed samples are results, too. keep_fields: fields of the input that are stored
+    for every sample.
     """
 
     before: Any | None = None
@@ -116,6 +126,7 @@ class CompileContext:
     partition: tuple[tuple[str, str], ...] = ()
     repeat: str | None = None
     keeps_removed: bool = False
+    keep_fields: tuple[str, ...] = ()
 
 
 ALONE = CompileContext()
@@ -150,6 +161,7 @@ class Chain:
     repeats: list[str] = field(
         default_factory=list
     )  # the hidden column with the number of times that a sample is exported
+    kept_fields: list[KeptField] = field(default_factory=list)  # hidden columns with fields of the input
     keeps_removed: bool = False  # removed samples are written, too
     chars: dict[int, str] = field(default_factory=dict)  # step -> hidden column with the length of the text it measured
     passes: dict[int, str] = field(default_factory=dict)  # filter step -> column of the rows it would keep (probe)
@@ -209,6 +221,7 @@ class Chain:
         columns += self.terms.values()
         columns += [f"strlen({column}) AS {bytes_name(step)}" for step, column in self.versions.items()]
         columns += [ident(key) for key in self.match_keys]
+        columns += [field.column for field in self.kept_fields]
         columns += [*self.keys, *self.partition, *self.repeats, *dict.fromkeys(self.chars.values())]
         last = list(self.alive.values())[-1] if self.alive and not self.keeps_removed else "_bad IS NULL"
         for keys, out in self.outs.items():
@@ -233,6 +246,7 @@ class Chain:
             *self.terms.values(),
             *map(bytes_name, self.versions),
             *self.keys,
+            *(field.column for field in self.kept_fields),
             *self.partition,
             *self.repeats,
             *dict.fromkeys(self.chars.values()),

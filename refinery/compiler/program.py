@@ -13,7 +13,17 @@ from refinery.common.lazy import exp
 from refinery.compiler.chain import compile_chain
 from refinery.compiler.column_names import LIGHT, Keys
 from refinery.compiler.layers import Definition
-from refinery.compiler.model import ALONE, BatchColumn, Chain, CompileContext, OrderTerm, Schema, Stat, TextChange
+from refinery.compiler.model import (
+    ALONE,
+    BatchColumn,
+    Chain,
+    CompileContext,
+    KeptField,
+    OrderTerm,
+    Schema,
+    Stat,
+    TextChange,
+)
 from refinery.compiler.templates import ident, lit
 from refinery.dedup.matchers import SHINGLES, MatchColumn
 from refinery.errors import Problem, RecipeError
@@ -45,7 +55,7 @@ class Program:
     next deduplicator. carried: statistics of earlier stages that the batch carries. removed: column of the batch with
     the units that the deduplicator before removes. keys: result columns that statistics are summed up by. chars: by
     step, the result column with the length of the text that the step measured. folders: folders whose files the SQL may
-    read. files: names of the files that it reads. beside: digests of everything besides the samples that results depend
+    read. kept_fields: fields of the input that are stored for every sample. files: names of the files that it reads. beside: digests of everything besides the samples that results depend
     on, by name (see io.side_files). code: names in keys for those of these files that belong to a user's operators.
     beside and code are known when a run begins. shown: statistics of earlier stages that traces show. calls: most rows of a call, by function. written: fields that
     mappers write in place of texts, with their types: `outs` has JSON for them. seconds: time limit of one statement in DuckDB.
@@ -77,6 +87,7 @@ class Program:
     removed: str | None = None
     keys: tuple[str, ...] = ()
     partition: tuple[str, ...] = ()  # result columns with the values that name folders of the export
+    kept_fields: tuple[KeptField, ...] = ()
     repeats: tuple[
         str, ...
     ] = ()  # the result column with the number of times that a sample is exported, if it may be another than 1
@@ -104,8 +115,9 @@ class Program:
 
     @property
     def hidden(self) -> list[str]:
-        """Result columns that no table has: keys of the summary of statistics, lengths of texts, folders and repeats of the export."""
-        return [*self.keys, *self.partition, *self.repeats, *dict.fromkeys(self.chars.values())]
+        """Result columns that no table has: keys of the summary of statistics, fields of the input, lengths of texts, folders and repeats of the export."""
+        kept = [field.column for field in self.kept_fields]
+        return [*self.keys, *kept, *self.partition, *self.repeats, *dict.fromkeys(self.chars.values())]
 
     @property
     def label(self) -> str:
@@ -191,6 +203,7 @@ def _of_chain(chain: Chain) -> dict[str, Any]:
         "carried": tuple(sorted(column.name for column in chain.batch_columns.values() if column.kind == "carried")),
         "removed": chain.removed,
         "keys": tuple(chain.keys),
+        "kept_fields": tuple(chain.kept_fields),
         "partition": tuple(chain.partition),
         "repeats": tuple(chain.repeats),
         "chars": dict(chain.chars),

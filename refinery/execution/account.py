@@ -19,8 +19,9 @@ from refinery.results.digests.record import WITH, record
 from refinery.results.events import empty_texts, idle_steps, log_quarantine, log_traces, null_values, passed_over
 from refinery.results.stage_result import StageResult
 from refinery.results.stat_summary import write_statistics
-from refinery.results.views.comments import Comments, comment_on_all
+from refinery.results.views.comments import comment_on_all
 from refinery.results.views.create import create_views
+from refinery.results.views.field_columns import field_comments
 from refinery.results.whole_tables import TableMaker
 from refinery.storage.store import Store
 from refinery.storage.urls import is_url
@@ -64,8 +65,9 @@ def accounted(
     if counts.quarantined:
         log_quarantine(db)
     loud = alarms(db, counts, prepared.sources, recipe.max_quarantined is not None)
-    create_views(db.con)
-    comment_on_all(db.con, _statistics_comments(prepared))
+    kept = [field for stage in prepared.stages for field in stage.program.kept_fields]
+    create_views(db.con, kept)
+    comment_on_all(db.con, _statistics_comments(prepared) | field_comments(kept))
     db.publish()
     if repeats and recipe.exports:
         written = counts.kept + repeats
@@ -124,7 +126,7 @@ def _statistics(job: RunJob, db: Database, maker: TableMaker, exported: RunExpor
     return notes
 
 
-def _statistics_comments(prepared: Plan) -> Comments:
+def _statistics_comments(prepared: Plan) -> dict[tuple[str, str], str]:
     """Comments on the columns of `stats`: the step, and what its operator says of the statistic."""
     steps = {step.index: step for step in prepared.recipe.steps}
     comments: dict[tuple[str, str], str] = {}

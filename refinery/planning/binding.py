@@ -63,6 +63,7 @@ class _Binding:
         self._summary = planned.inputs.settings.summary
         settings = planned.inputs.settings
         self._exported = {"partition_by": settings.partition_place, "repeat_by": settings.repeat_place}
+        self._keep_place = settings.keep_place
         self._part = partial(compile_part, planned)
         self._steps = [step for step in (stage.before, *stage.steps, stage.after) if step is not None]
         self._shards = shards
@@ -84,6 +85,8 @@ class _Binding:
             wrong = _words(error, program)
         problems = self._problems(wrong)
         problems += self._problems_of_keys() if program.keys else []
+        if program.kept_fields and not problems:
+            problems += self._problems_of_kept_fields(wrong)
         if (program.partition or program.repeats) and not problems:
             problems.append(self._problem_of_export(program, wrong))
         raise RecipeError(problems) if problems else OperatorError(wrong)
@@ -92,6 +95,14 @@ class _Binding:
         """The problem of an expression over exported samples, of which DuckDB says what is wrong."""
         keys = [name for name, used in (("partition_by", program.partition), ("repeat_by", program.repeats)) if used]
         return Problem(self._exported[keys[0]], f"{' or '.join(keys)}: {wrong}")
+
+    def _problems_of_kept_fields(self, wrong: str) -> list[Problem]:
+        """The problem of `keep_fields`, where the statement binds without them. wrong: what DuckDB says of the statement."""
+        try:
+            self._run(self._alone(self._part(self._steps), self._program.seconds))
+        except (StatementTimeout, duckdb.Error):
+            return []
+        return [Problem(self._keep_place, f"keep_fields: {wrong}")]
 
     def _problems_of_keys(self) -> list[Problem]:
         """Problems that DuckDB finds in the grouping expressions of `stat_summary`."""

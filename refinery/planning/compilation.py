@@ -10,7 +10,7 @@ from collections.abc import Set as AnySet
 from dataclasses import replace
 from typing import Any
 
-from refinery.compiler.chain import PARTITION, REPEAT, compile_chain
+from refinery.compiler.chain import KEEP, PARTITION, REPEAT, compile_chain
 from refinery.compiler.model import Chain, CompileContext, Schema, Stat
 from refinery.compiler.program import Program, build
 from refinery.compiler.stages import Stage
@@ -59,8 +59,8 @@ def compile_stage(stage: Stage, inputs: CompileInputs, is_last: bool = False) ->
 
 
 def _placed(error: RecipeError, settings: CompileSettings) -> RecipeError:
-    """The error with the places of `partition_by` and `repeat_by` in the recipe."""
-    places = {PARTITION: settings.partition_place, REPEAT: settings.repeat_place}
+    """The error with the places of `partition_by`, `repeat_by` and `keep_fields` in the recipe."""
+    places = {PARTITION: settings.partition_place, REPEAT: settings.repeat_place, KEEP: settings.keep_place}
     return RecipeError([replace(one, where=places.get(one.where, one.where)) for one in error.problems])
 
 
@@ -130,6 +130,7 @@ def context_of(stage: Stage, inputs: CompileInputs) -> CompileContext:
         measure=settings.measures,
         summary=settings.summary if settings.summary.grouped else None,
         first=stage.first,
+        keep_fields=settings.keep_fields if stage.first else (),
         shown=tuple(stat for stat in inputs.earlier if stat.step > stage.since),
     )
 

@@ -54,6 +54,8 @@ def named_fields(recipe: Recipe, steps: Sequence[Step], library: Library) -> lis
         fields += [
             NamedField(key, recipe.place_of("trace_keys"), "trace_keys", is_either=True) for key in recipe.trace_keys
         ]
+    kept = recipe.place_of("keep_fields")
+    fields += [NamedField(field, kept, "keep_fields", is_either=True) for field in recipe.keep_fields]
     place = recipe.place_of("export_fields")
     exported = [(field, keys_of(field)[0]) for field, _ in recipe.export_fields if field != OTHERS]
     fields += [

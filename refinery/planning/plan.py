@@ -36,6 +36,7 @@ class CompileSettings:
     shares: operators share features. measures: filters only measure. exports_stats: samples are exported with their statistics.
     folders: those whose files the SQL may read. seconds: time limit of a statement. partition: names and SQL of `partition_by`, at
     its place in the recipe. repeat: SQL of `repeat_by`, at its place. keeps_removed: removed samples are written, too.
+    keep_fields: fields of the input that are stored, named at keep_place.
     """
 
     text_key: Keys
@@ -50,6 +51,8 @@ class CompileSettings:
     keeps_removed: bool = False
     repeat: str | None = None
     repeat_place: str = ""
+    keep_fields: tuple[str, ...] = ()
+    keep_place: str = ""
 
     @staticmethod
     def of(recipe: Recipe, library: Library) -> CompileSettings:
@@ -67,6 +70,8 @@ class CompileSettings:
             recipe.removed_path is not None,
             recipe.repeat_by if recipe.exports else None,
             recipe.place_of("repeat_by"),
+            recipe.keep_fields,
+            recipe.place_of("keep_fields"),
         )
 
 

@@ -45,7 +45,8 @@ def names_in_sql(recipe: Recipe, library: Library) -> frozenset[str]:
         for stat in operator.stats_of(step.params):
             stats |= {stat, f"{stat}_{step.index}"}
     names = {name.lower() for name in names} - {"_row", ""}
-    return frozenset(names - _texts(recipe))
+    kept = [name for name in recipe.keep_fields if name != recipe.text_key]
+    return frozenset(names - _texts(recipe)) | {head.lower() for name in kept for head in _heads(name)}
 
 
 def names_in(sql: str) -> AnySet[str]:

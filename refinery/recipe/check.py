@@ -21,7 +21,7 @@ from refinery.recipe.key import RecipeKey
 from refinery.recipe.keys import ALIASES, KEYS, NOT_YET
 from refinery.recipe.lost import MissingStatistics
 from refinery.recipe.model import LibraryLike, Note, Recipe
-from refinery.recipe.outputs import check_removed, read_export_fields, read_partition
+from refinery.recipe.outputs import check_kept, check_removed, read_export_fields, read_partition
 from refinery.recipe.override import step_names
 from refinery.recipe.steps import Notes, check_names, read_steps
 from refinery.recipe.summary import read_summary
@@ -264,6 +264,8 @@ class _Checker:
         elif values["export_type"] is None and suffix_format is None:
             self.notes.append((place, "export_path has no suffix: written as jsonl unless export_type is given"))
         self._removed(values)
+        values["keep_fields"] = values["keep_fields"] or ()
+        check_kept(values["keep_fields"], self.root.entries, self.problems)
 
     def _is_partitioned(self) -> bool:
         """Return whether the recipe has the export written as a folder of partitions."""

@@ -465,6 +465,14 @@ class Recipe:
         nullable=True,
         min=1,
     )
+    keep_fields: tuple[str, ...] = key(
+        "strings",
+        (),
+        "Fields of the input that the run stores in its tables, with their types, for every sample: `[id, url, meta.source]`, see "
+        "[tables](tables.md#fields-fields-of-one-sample-as-it-was-read).",
+        nullable=True,
+        own=True,
+    )
     stat_summary: StatSummary = read_from(
         RecipeKey(
             "",

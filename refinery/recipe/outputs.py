@@ -143,6 +143,16 @@ def _own_name(sql: str) -> str:
     return parts[-1] if plain else ""
 
 
+def check_kept(names: tuple[str, ...], entries: dict[str, Entry], problems: Problems) -> None:
+    """Check the names of `keep_fields`."""
+    for at, name in enumerate(names):
+        place = entries["keep_fields"].node.place
+        if not name or not all(keys_of(name)):
+            problems.add(place, f"keep_fields names the field {name!r}, which has an empty part")
+        elif name in names[:at]:
+            problems.add(place, f"keep_fields names {name!r} twice")
+
+
 def check_removed(values: dict[str, object], entries: dict[str, Entry], problems: Problems) -> None:
     """Check the keys of the removed samples."""
     path, by = values["removed_path"], values["removed_partition_by"]

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.compiler.layers import Definition
-from refinery.compiler.model import BatchColumn, OrderTerm, Stat, TextChange
+from refinery.compiler.model import BatchColumn, KeptField, OrderTerm, Stat, TextChange
 from refinery.compiler.program import Program, StepInfo
 from refinery.compiler.terms import Predicate, Term
 from refinery.dedup.matchers import MatchColumn
@@ -36,6 +36,7 @@ CLASSES: dict[str, type] = {
         Definition,
         Function,
         BatchColumn,
+        KeptField,
         OrderTerm,
         MatchColumn,
         Part,

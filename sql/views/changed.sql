@@ -3,7 +3,7 @@ SELECT c._row, c.step, s.operator, {{ 's.name' if named else 'CAST(NULL AS VARCH
 FROM (
 {% for change in changes %}
   {{ 'UNION ALL' if not loop.first }}
-  SELECT _row, {{ change.step }} AS step, {{ change.before }} AS bytes_in, {{ change.after }} AS bytes_out FROM {{ outcomes }} WHERE {{ change.flag }}
+  SELECT _row, {{ change.step }} AS step, {{ change.before }} AS bytes_in, {{ change.after }} AS bytes_out FROM row_outcomes WHERE {{ change.flag }}
 {% else %}
   SELECT 0::BIGINT AS _row, 0 AS step, 0::BIGINT AS bytes_in, 0::BIGINT AS bytes_out WHERE FALSE
 {% endfor %}

@@ -15,7 +15,7 @@ SELECT
   d.estimated_jaccard,
   d.jaccard,
   d.kept_in_index{% for field in fields %},
-  f.{{ field.column }} AS {{ field.shown }}{% endfor %}
+  f.{{ field.shown }}{% endfor %}
 
 FROM clusters AS c
 LEFT JOIN duplicates AS d ON d.step = c.step AND d._row = c._row AND d.unit IS NULL

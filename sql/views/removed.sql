@@ -11,7 +11,7 @@ SELECT
   l.value,
   l.bound,
   l.kept_instead{% for field in fields %},
-  f.{{ field.column }} AS {{ field.shown }}{% endfor %}
+  f.{{ field.shown }}{% endfor %}
 
 FROM {{ ledger }} AS l
 ASOF LEFT JOIN ({{ places }}) AS p ON l._row >= p._first{% if fields %}

@@ -14,9 +14,9 @@ SELECT
   l.kept_instead,
   o._bytes_0 AS bytes_in,
   coalesce({{ sizes | reverse | join(', ') }}) AS bytes_out{% for field in fields %},
-  f.{{ field.column }} AS {{ field.shown }}{% endfor %}
+  f.{{ field.shown }}{% endfor %}
 
-FROM {{ outcomes }} AS o
+FROM row_outcomes AS o
 ASOF LEFT JOIN ({{ places }}) AS p ON o._row >= p._first
 LEFT JOIN {{ ledger }} AS l ON l._row = o._row{% if fields %}
 

@@ -22,6 +22,7 @@ _PATTERNS = {
     r"_key_(\w+)": "key of the sample in the group {0} of `stat_summary`",
     r"_partition_(\d+)": "value {0} of `partition_by`",
     r"_chars_(\d+)": "code points of the text that step {0} measured",
+    r"_field_(\d+)": "field {0} of `keep_fields`, as stored; the view `fields` has its name and type",
     r"_tokens": "number of tokens of the sample",
 }
 Comments = Mapping[tuple[str, str], str]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from refinery.common.lazy import duckdb
+from refinery.compiler.model import KeptField
 from refinery.compiler.templates import ident, template
 from refinery.operators import read_sql
 from refinery.results.views.catalog import Catalog
+from refinery.results.views.field_columns import FieldColumn, field_columns
 
 # The views, with the tables that each reads.
 VIEWS: dict[str, tuple[str, ...]] = {
+    "fields": ("row_outcomes",),
     "samples": ("row_outcomes", "files", "ledger", "quarantine", "steps"),
     "removed": ("ledger", "files"),
     "changed": ("row_outcomes", "steps", "trace"),
@@ -19,23 +23,31 @@ VIEWS: dict[str, tuple[str, ...]] = {
 }
 
 
-def create_views(con: duckdb.DuckDBPyConnection) -> None:
-    """Create the views in the database that a connection writes; views of these names are replaced."""
-    for name, select in _selects(Catalog.of(con)).items():
+def create_views(con: duckdb.DuckDBPyConnection, kept: Sequence[KeptField] = ()) -> None:
+    """Create the views in the database that a connection writes; views of these names are replaced.
+
+    kept: fields of the input that the run stores.
+    """
+    for name, select in _selects(Catalog.of(con), field_columns(kept)).items():
         con.execute(f"CREATE OR REPLACE VIEW {name} AS {select}").fetchall()
 
 
 def add_views(con: duckdb.DuckDBPyConnection) -> None:
-    """Create, for this connection alone, the views that the database lacks; nothing is written."""
+    """Create, for this connection alone, the views that the database lacks; nothing is written.
+
+    A version that has not made views has not stored fields of the input.
+    """
     catalog = Catalog.of(con)
-    for name, select in _selects(catalog).items():
+    if catalog.tables.keys() >= VIEWS.keys():
+        return
+    for name, select in _selects(catalog, ()).items():
         if name not in catalog.tables:
             con.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {select}").fetchall()
 
 
-def _selects(catalog: Catalog) -> dict[str, str]:
+def _selects(catalog: Catalog, fields: Sequence[FieldColumn]) -> dict[str, str]:
     """The query of each view whose tables the database has."""
-    values = _values(catalog)
+    values = _values(catalog) | {"fields": fields}
     return {
         name: template(read_sql(f"views/{name}.sql")).render(values)
         for name, tables in VIEWS.items()
@@ -47,7 +59,6 @@ def _values(catalog: Catalog) -> dict[str, Any]:
     """Values of the templates."""
     sizes = catalog.steps_with("_bytes_")
     return {
-        "outcomes": "row_outcomes",
         "places": template(read_sql("views/_places.sql")).render(lines="lines" in catalog.tables).strip(),
         "ledger": "ledger"
         if catalog.has("ledger", "name")
@@ -55,7 +66,6 @@ def _values(catalog: Catalog) -> dict[str, Any]:
         "named": catalog.has("steps", "name"),
         "sizes": [f"o._bytes_{step}" for step in sizes] or ["CAST(NULL AS BIGINT)"],
         "changes": [_change(step, sizes) for step in catalog.steps_with("_changed_")],
-        "fields": [],
     }
 
 

@@ -63,10 +63,14 @@ def test_everything(driver: Any, tmp_path: Path, operators: Path, layout: str, m
         "operators": [str(operators)],
     }
     keys |= {"stat_summary": {"group_by": {"source": "meta.source"}}, "keep_stats_in_res_ds": True}
+    keys |= {"keep_fields": ["id", "meta.source"]}
     one, other = local(tmp_path, EVERYTHING, **keys), on_ray(tmp_path, EVERYTHING, **keys)
     assert rows(one, "shards", "count(*)")[0][0] > 3
     assert rows(one, "quarantine", "count(DISTINCT step)") == [(2,)] and rows(one, "duplicates", "count(*)")[0][0] > 50
     assert_same(one, other)
+    places = [rows(each, "(SELECT _row, line, id FROM samples ORDER BY ALL)") for each in (one, other)]
+    assert places[0] == places[1] and all(line == row + 1 for row, line, _ in places[0])
+    assert rows(one, "samples", "count(*)", 'id IS NOT NULL AND "meta.source" = id % 3')[0][0] > 150
     assert rows(other, "table_parts", "count(*) > 20") == [(layout == "parts",)]
     names = sorted(path.name for path in other.outputs)
     assert [name.rpartition("_")[2] for name in names] == [f"{number:06d}.json" for number in range(len(names))]
