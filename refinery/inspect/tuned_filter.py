@@ -11,10 +11,10 @@ from typing import Any
 from refinery.compiler.bounds import in_range
 from refinery.compiler.ledger import ledger_columns
 from refinery.compiler.model import Chain, Stat
+from refinery.compiler.stored_predicates import verdicts
 from refinery.compiler.templates import ident
 from refinery.errors import Problem, RecipeError, suggestion
 from refinery.inspect.finished_run import FinishedRun
-from refinery.inspect.predicates import verdicts
 from refinery.recipe.step_items import steps_called
 
 

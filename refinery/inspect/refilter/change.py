@@ -10,7 +10,7 @@ from refinery.common.lazy import duckdb, exp
 from refinery.compiler.column_names import replaced
 from refinery.compiler.model import Chain
 from refinery.compiler.stages import Stage
-from refinery.inspect.predicates import verdicts
+from refinery.compiler.stored_predicates import verdicts
 from refinery.planning.plan import CompiledStage
 
 # Stands for the flags of earlier steps, which are in every expression but are no part of what a step computes.

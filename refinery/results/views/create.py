@@ -11,7 +11,10 @@ from refinery.compiler.templates import ident, template
 from refinery.operators import read_sql
 from refinery.results.views.catalog import Catalog
 from refinery.results.views.field_columns import FieldColumn, field_columns
+from refinery.results.views.verdicts import StepVerdict
 
+# Views over the verdicts of steps, which only the recipe's SQL has.
+OF_VERDICTS: dict[str, tuple[str, ...]] = {"verdicts": ("row_outcomes", "stats"), "overlap": ("row_outcomes", "stats")}
 # The views, with the tables that each reads.
 VIEWS: dict[str, tuple[str, ...]] = {
     "fields": ("row_outcomes",),
@@ -20,34 +23,44 @@ VIEWS: dict[str, tuple[str, ...]] = {
     "changed": ("row_outcomes", "steps", "trace"),
     "cluster_members": ("clusters", "duplicates", "files"),
     "waterfall": ("steps", "shards", "quarantine"),
+    **OF_VERDICTS,
 }
 
 
-def create_views(con: duckdb.DuckDBPyConnection, kept: Sequence[KeptField] = ()) -> None:
+def create_views(
+    con: duckdb.DuckDBPyConnection, kept: Sequence[KeptField] = (), verdicts: Sequence[StepVerdict] = ()
+) -> None:
     """Create the views in the database that a connection writes; views of these names are replaced.
 
-    kept: fields of the input that the run stores.
+    kept: fields of the input that the run stores. verdicts: of the steps that may remove samples.
     """
-    for name, select in _selects(Catalog.of(con), field_columns(kept)).items():
+    for name, select in _selects(Catalog.of(con), field_columns(kept), verdicts).items():
         con.execute(f"CREATE OR REPLACE VIEW {name} AS {select}").fetchall()
 
 
 def add_views(con: duckdb.DuckDBPyConnection) -> None:
     """Create, for this connection alone, the views that the database lacks; nothing is written.
 
-    A version that has not made views has not stored fields of the input.
+    A version that has not made views has not stored fields of the input. Views over verdicts need the recipe: see `add_verdicts`.
     """
     catalog = Catalog.of(con)
-    if catalog.tables.keys() >= VIEWS.keys():
-        return
-    for name, select in _selects(catalog, ()).items():
-        if name not in catalog.tables:
+    missing = VIEWS.keys() - OF_VERDICTS.keys() - catalog.tables.keys()
+    for name, select in _selects(catalog, ()).items() if missing else ():
+        if name in missing:
             con.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {select}").fetchall()
 
 
-def _selects(catalog: Catalog, fields: Sequence[FieldColumn]) -> dict[str, str]:
+def add_verdicts(con: duckdb.DuckDBPyConnection, verdicts: Sequence[StepVerdict]) -> None:
+    """Create, for this connection alone, the views over verdicts."""
+    for name, select in _selects(Catalog.of(con), (), verdicts).items():
+        if name in OF_VERDICTS:
+            con.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS {select}").fetchall()
+
+
+def _selects(catalog: Catalog, fields: Sequence[FieldColumn], verdicts: Sequence[StepVerdict] = ()) -> dict[str, str]:
     """The query of each view whose tables the database has."""
-    values = _values(catalog) | {"fields": fields}
+    values = _values(catalog) | {"fields": fields, "verdicts": verdicts}
+    values["source"] = verdicts[0].source if verdicts else ""
     return {
         name: template(read_sql(f"views/{name}.sql")).render(values)
         for name, tables in VIEWS.items()
