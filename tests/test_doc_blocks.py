@@ -78,6 +78,8 @@ NOT_RUN = {
 # The same, with the test.
 ELSEWHERE = {
     ("assets", '"model": {"type": "file"'): "tests.test_doc_blocks:test_parts_of_headers_are_literals",
+    ("cookbook", ""): "tests.test_cookbook",
+    ("tutorial", ""): "tests.test_tutorial",
     ("extending", '"resources": {"files"'): "tests.test_doc_blocks:test_parts_of_headers_are_literals",
     ("writing-kernels", '"functions": {'): "tests.test_doc_blocks:test_parts_of_headers_are_literals",
     (

@@ -49,19 +49,26 @@ def named_fields(recipe: Recipe, steps: Sequence[Step], library: Library) -> lis
         if key := step.params.get("text_key"):
             fields.append(NamedField(key, step.where, f"{step.name}.text_key", True))
         fields += [named for named in _asked(step, operator.sql) if named.field not in written]
-        written |= {field_name((name,)) for name in operator.fields_of(step.params).values()}
+        written |= _written([step], library)
     if recipe.open_tracer:
         fields += [
             NamedField(key, recipe.place_of("trace_keys"), "trace_keys", is_either=True) for key in recipe.trace_keys
         ]
     kept = recipe.place_of("keep_fields")
     fields += [NamedField(field, kept, "keep_fields", is_either=True) for field in recipe.keep_fields]
-    place = recipe.place_of("export_fields")
+    place, written = recipe.place_of("export_fields"), _written(recipe.steps, library)
     exported = [(field, keys_of(field)[0]) for field, _ in recipe.export_fields if field != OTHERS]
     fields += [
         NamedField(field, place, "export_fields") for field, outer in exported if field_name((outer,)) not in written
     ]
     return [named for named in fields if named.field not in _OWN and keys_of(named.field)[0] not in _OWN]
+
+
+def _written(steps: Sequence[Step], library: Library) -> set[str]:
+    """The fields that steps write."""
+    return {
+        field_name((name,)) for step in steps for name in library.operators[step.name].fields_of(step.params).values()
+    }
 
 
 def _asked(step: Step, body: str) -> Iterator[NamedField]:
