@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 import yaml
 
+from bench.waterfall import picture, rows_of
 from refinery.operators.model import KINDS
 from refinery.operators.reader_files import FOLDER
 from refinery.storage import locality
@@ -40,7 +41,6 @@ NOT_RUN = {
     ("README", "make test$"): "is the run of these tests",
     ("README", "Two examples of each step's work"): _OUTPUT,
     ("README", "pip install .$"): _INSTALLS,
-    ("architecture", "recipe.yaml, --key value"): "a picture",
     ("assets", "refinery assets recipe.yaml --fetch"): "downloads models of some GB",
     ("cards", "inputs: 1 of 1 files as recorded"): _OUTPUT,
     (
@@ -281,6 +281,11 @@ def run_operator(block: Block, folder: Path) -> None:
     [recipe] = blocks_with(block.page, "# genes.yaml")
     run_recipe(recipe, folder)
     assert [sample["id"] for sample in lines_of(folder / "out" / "genes.jsonl")] == ["a"]
+
+
+def test_the_picture_of_the_readme_is_that_of_the_demo(base: Path) -> None:
+    drawn = picture(*rows_of(base / "outputs" / "web_sample"))
+    assert (ROOT / "docs" / "waterfall.svg").read_text("utf-8") == drawn, "run python -m bench.waterfall"
 
 
 # The lists

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import duckdb
 import numpy as np
@@ -78,6 +79,20 @@ def anchors(page: Path) -> set[str]:
     headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     plain = [re.sub(r"[^\w\- ]", "", heading.replace("`", "").lower()) for heading in headings]
     return {heading.strip().replace(" ", "-") for heading in plain} | set(re.findall(r'<a id="(\w+)">', text))
+
+
+def test_the_index_names_every_page() -> None:
+    folder = ROOT / "docs"
+    named = re.findall(r"^\| \[([\w-]+\.md)\]\(\1\) \|", (folder / "README.md").read_text("utf-8"), re.MULTILINE)
+    assert sorted([*named, "README.md"]) == sorted(page.name for page in folder.glob("*.md"))
+
+
+def test_the_picture_of_the_architecture_names_its_packages() -> None:
+    text = (ROOT / "docs" / "architecture.svg").read_text("utf-8")
+    ElementTree.fromstring(text)
+    packages = re.findall(r"refinery/(\w+)", text)
+    assert len(packages) > 8
+    assert not [name for name in packages if not (ROOT / "refinery" / name / "__init__.py").is_file()]
 
 
 def test_each_decision_has_one_anchor() -> None:
