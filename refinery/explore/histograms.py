@@ -25,19 +25,18 @@ def histogram_of(rows: FilterRows, column: str, ends: Sequence[FilterBound]) -> 
     """A statistic of the filter as plain data: its axis and counts by fate, or its values. ends: bounds to show."""
     [kinds] = rows.rows(f"SELECT typeof({ident(column)}) AS kind FROM filter_rows LIMIT 1") or [{"kind": ""}]
     kind = str(kinds["kind"])
-    about = {"column": column, "type": kind, **_counts(rows, column)}
+    about = {"column": column, "type": kind, "missing": _count(rows, f"{ident(column)} IS NULL")}
     if not kind.startswith(_NUMBERS):
         return about | {"values": _values(rows, column)}
+    about["not_finite"] = _count(rows, f"NOT isfinite(CAST({ident(column)} AS DOUBLE))")
     is_integer = not kind.startswith(("DOUBLE", "FLOAT", "DECIMAL"))
     axis = _axis(rows, column, ends, is_integer)
     return about | {"whole": is_integer, **(_bins(rows, column, axis) if axis else {})}
 
 
-def _counts(rows: FilterRows, column: str) -> dict[str, Any]:
-    """Samples with and without a value, and the ends of the finite ones."""
-    number = ident(column)
-    [counts] = rows.rows(f"SELECT count(*) AS rows, count(*) - count({number}) AS missing FROM filter_rows")
-    return counts
+def _count(rows: FilterRows, condition: str) -> int:
+    [counted] = rows.rows(f"SELECT count(*) AS n FROM filter_rows WHERE {condition}")
+    return int(counted["n"])
 
 
 def _axis(rows: FilterRows, column: str, ends: Sequence[FilterBound], is_integer: bool) -> Axis | None:

@@ -7,12 +7,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from refinery.common.lazy import duckdb
 from refinery.errors import DataError
 from refinery.inspect.finished_run import FinishedRun
 from refinery.results.views.create import add_views
+
+T = TypeVar("T")
 
 
 class ExploredRun:
@@ -57,14 +59,15 @@ class ExploredRun:
         with self.stored() as stored:
             yield stored.con
 
-    def remember(self, key: Any, compute: Callable[[], Any]) -> Any:
+    def remember(self, key: Any, compute: Callable[[], T]) -> T:
         """The value for a key, computed by the first request that asks for it; others wait for that one."""
         with self._lock:
             lock = self._locks.setdefault(key, threading.Lock())
         with lock:
             if key not in self._memory:
                 self._memory[key] = compute()
-            return self._memory[key]
+            value: T = self._memory[key]
+            return value
 
     def forget(self, key: Any) -> None:
         """Forget the value for a key, so that the next request computes it anew."""

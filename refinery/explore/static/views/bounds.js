@@ -73,7 +73,8 @@ class Bounds {
     this.active = this.bounds.find((bound) => bound.name === page.values.at)
       ?? this.bounds.find((bound) => bound.value !== bound.before) ?? this.bounds.find((bound) => bound.value !== null && bound.statistics.length);
     this.drawn = [];
-    this.figures = el("section", { class: "box figures", "aria-live": "polite" });
+    this.figures = el("section", { class: "box figures" });
+    this.status = el("p", { class: "hidden", role: "status" });
     this.#lay();
   }
 
@@ -96,7 +97,7 @@ class Bounds {
     const { about } = this;
     const left = el("div", { class: "statistics" }, about.statistics.map((statistic) => this.#statistic(statistic)),
       this.#elsewhere(), this.#switchBox(), this.#byColumn());
-    const right = el("div", { class: "side" }, this.figures);
+    const right = el("div", { class: "side" }, this.figures, this.status);
     const others = Object.keys(this.others);
     if (others.length) this.page.root.append(el("p", { class: "note changed" }, "Changed, too: ", others.map((step) => [el("a", { href: this.#linkTo(step) }, `step ${step} ${about.steps[step] ?? ""}`), " "]),
       "– the figures here count these steps with their values of the run."));
@@ -122,7 +123,8 @@ class Bounds {
   #statistic(statistic) {
     const bounds = this.bounds.filter((bound) => bound.statistics.includes(statistic.column));
     const title = el("h2", {}, statistic.column);
-    const missing = Number(statistic.missing) > 0 && el("p", { class: "note" }, `${count(statistic.missing)} samples have no value (NULL)`);
+    const missing = [[statistic.missing, "have no value (NULL)"], [statistic.not_finite, "have a value that is not finite"]]
+      .filter(([samples]) => samples > 0).map(([samples, what]) => el("p", { class: "note" }, `${count(samples)} samples ${what}`));
     if (statistic.values) return el("section", { class: "box" }, title, missing, valueList(statistic));
     if (!statistic.axis) return el("section", { class: "box" }, title, missing, el("p", { class: "note" }, "All values are the same, or none is a number."), this.#controls(bounds, null));
     const scale = new Scale(statistic.axis, statistic.whole);
@@ -212,6 +214,8 @@ class Bounds {
     }
     this.asking = false;
     this.figures.dataset.counted = JSON.stringify(this.values);
+    const [first, second] = this.figures.querySelectorAll("td.rows");
+    this.status.textContent = second ? `${first.textContent} kept by this filter, ${second.textContent} by all steps` : this.figures.textContent;
   }
 }
 
