@@ -32,8 +32,8 @@ function picture(statistic, scale, bounds, reversed, width, move, drawing) {
   const parts = [...bars(statistic, scale, x), ...shades(bounds, scale, reversed, x)];
   parts.push(...axis(statistic, width));
   for (const bound of bounds) {
-    if (bound.before !== null) parts.push(line(x(scale.place(bound.before)), "before"));
-    if (bound.value !== null) parts.push(handle(bound, x(scale.place(bound.value)), dragging(bound, scale, width, move, drawing)));
+    if (bound.before !== null) parts.push(line(x(scale.line(bound.before, bound.side)), "before"));
+    if (bound.value !== null) parts.push(handle(bound, x(scale.line(bound.value, bound.side)), dragging(bound, scale, width, move, drawing)));
   }
   return parts;
 }
@@ -61,7 +61,7 @@ function bars(statistic, scale, x) {
 function shades(bounds, scale, reversed, x) {
   const low = bounds.find((bound) => bound.side === "low")?.value ?? null;
   const high = bounds.find((bound) => bound.side === "high")?.value ?? null;
-  const from = low === null ? 0 : scale.place(low), to = high === null ? 1 : scale.place(high);
+  const from = low === null ? 0 : scale.line(low, "low"), to = high === null ? 1 : scale.line(high, "high");
   const ranges = reversed ? [[from, to]] : [[0, from], [to, 1]];
   return ranges.filter(([start, end]) => x(end) > x(start)).map(([start, end]) =>
     svg("rect", { class: "shade", x: x(start), y: TOP, width: x(end) - x(start), height: HEIGHT - TOP - BOTTOM }));
@@ -95,7 +95,7 @@ function dragging(bound, scale, width, move, drawing) {
     event.preventDefault();
     const to = (moved) => {
       const place = (moved.clientX - drawing.getBoundingClientRect().left - SIDE) / (width - 2 * SIDE);
-      move(bound.name, scale.value(place));
+      move(bound.name, scale.fromLine(place, bound.side));
     };
     const end = () => {
       window.removeEventListener("pointermove", to);

@@ -26,6 +26,20 @@ export class Scale {
     return (this.#own(value) - this.start) / this.span;
   }
 
+  // Where the line of a bound lies: beside the bin of a whole number that it keeps.
+  line(value, side) {
+    return this.place(value) + this.#beside(side);
+  }
+
+  // The bound at the place of a line.
+  fromLine(place, side) {
+    return this.value(place - this.#beside(side));
+  }
+
+  #beside(side) {
+    return this.each && side ? (side === "low" ? -0.5 : 0.5) / this.span : 0;
+  }
+
   // The value at a place, rounded to what the axis can show.
   value(place) {
     const own = this.start + Math.min(1, Math.max(0, place)) * this.span;
