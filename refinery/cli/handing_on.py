@@ -11,6 +11,7 @@ import click
 from refinery.cli.commands import answer
 from refinery.cli.render import verify as rendered
 from refinery.errors import MismatchError
+from refinery.storage.urls import is_stdout
 
 
 def verify(run: Path, folders: Mapping[str, str], only: Sequence[str], root: str, as_json: bool) -> None:
@@ -40,9 +41,13 @@ def card(
     fields: dict[str, str],
     overwrite: bool,
 ) -> None:
-    """Write the cards of a run, and print their files. whole: licence and address of the dataset as a whole."""
+    """Write the cards of a run and print their files, or print one card. whole: licence and address of the dataset as a whole."""
     from refinery.inspect.card.options import CardOptions
-    from refinery.inspect.card.write import FORMATS, write_cards
+    from refinery.inspect.card.write import FORMATS, printed_card, write_cards
 
-    for file in write_cards(work_dir, formats or tuple(FORMATS), out, CardOptions(fields, *whole), overwrite):
+    options = CardOptions(fields, *whole)
+    if out is not None and is_stdout(out):
+        click.echo(printed_card(work_dir, formats[0], options), nl=False)
+        return
+    for file in write_cards(work_dir, formats or tuple(FORMATS), out, options, overwrite):
         click.echo(file)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from refinery.inspect.card.options import CardOptions
 from refinery.inspect.finished_run import FinishedRun
 from refinery.results.manifest import publish
 from refinery.results.owned_files import OwnedFiles, pattern
-from refinery.storage.urls import is_stdout
 
 # Formats, with the file of each and the function that makes its text.
 FORMATS: dict[str, tuple[str, Callable[[Card, str], str]]] = {
@@ -25,22 +23,23 @@ FORMATS: dict[str, tuple[str, Callable[[Card, str], str]]] = {
 }
 
 
+def printed_card(work_dir: Path, name: str, options: CardOptions) -> str:
+    """The text of a run's card in a format. Raises DataError when there is no finished run."""
+    with FinishedRun.open(work_dir) as run:
+        return FORMATS[name][1](card_of(run, options), "")
+
+
 def write_cards(
     work_dir: Path, formats: Sequence[str], folder: str | None, options: CardOptions, overwrite: bool = False
 ) -> list[Path]:
-    """Write the cards of a run, and return their files. folder: by default `card` in the run folder; `-`: print a card.
+    """Write the cards of a run, and return their files. folder: by default `card` in the run folder.
 
     Raises DataError when there is no finished run, OutputError when a card cannot be written.
     """
-    printed = folder is not None and is_stdout(folder)
     with FinishedRun.open(work_dir) as run:
         run_dir, card = run.run_dir, card_of(run, options)
         place = run_dir.cards if folder is None else Path(folder)
-        texts = {FORMATS[name][0]: FORMATS[name][1](card, "" if printed else str(place)) for name in formats}
-    if printed:
-        sys.stdout.flush()
-        sys.stdout.buffer.write("".join(texts.values()).encode())
-        return []
+        texts = {FORMATS[name][0]: FORMATS[name][1](card, str(place)) for name in formats}
     files = [place / name for name in texts]
     try:
         place.mkdir(parents=True, exist_ok=True)
