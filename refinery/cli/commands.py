@@ -114,12 +114,17 @@ def lineage(opened: Opened, column: str) -> None:
         click.echo(f"{'  ' * origin.depth}{label}: {origin.expression}")
 
 
-def diff(run_a: Path, run_b: Path, limit: int, as_json: bool) -> None:
-    """`refinery diff`."""
+def diff(run_a: Path, run_b: Path, limit: int, as_json: bool, html: str | None = None, overwrite: bool = False) -> None:
+    """`refinery diff`. html: write a page there, in place of an output."""
     from refinery.cli.render.diff import show
     from refinery.inspect.diff.diff import compare
 
     found = compare(run_a, run_b, limit)
+    if html is not None:
+        from refinery.inspect.diff.page import write_page
+
+        click.echo(write_page(found, limit, html, overwrite))
+        return
     answer(as_json, partial(asdict, found), show(found, limit))
 
 

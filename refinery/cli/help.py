@@ -32,7 +32,7 @@ EXAMPLES = {
     "check": ("refinery check recipe.yaml", "refinery check recipe.yaml --json"),
     "completion": ('eval "$(refinery completion bash)"',),
     "demo": ("refinery demo",),
-    "diff": ("refinery diff outputs/a outputs/b", "refinery diff outputs/a outputs/b --limit 50"),
+    "diff": ("refinery diff outputs/a outputs/b", "refinery diff outputs/a outputs/b --html diff.html"),
     "explore": ("refinery explore outputs/a", "refinery explore outputs/a --with outputs/b --port 8765"),
     "gc": ("refinery gc outputs --dry-run", "refinery gc outputs --budget 10GB --age 7d"),
     "ops": ("refinery ops", "refinery ops dedup", "refinery ops text_length_filter"),

@@ -187,12 +187,20 @@ def analyze(stats: str | None, group_by: str | None, output: str | None, as_json
 @click.argument("run_a", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.argument("run_b", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--limit", type=click.IntRange(1), default=10, show_default=True, help="Lines and examples of each kind.")
+@click.option("--html", metavar="FILE", help="Write the difference as a page without scripts.")
+@click.option(
+    "--overwrite", is_flag=True, help="With --html: also overwrite a file that no run or comparison has written."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the difference as one JSON object.")
-def diff(run_a: Path, run_b: Path, limit: int, as_json: bool) -> None:
+def diff(run_a: Path, run_b: Path, limit: int, html: str | None, overwrite: bool, as_json: bool) -> None:
     """Compare two runs: recipes, rows, statistics, texts."""
     from refinery.cli import commands
 
-    commands.diff(run_a, run_b, limit, as_json)
+    if overwrite and html is None:
+        raise click.UsageError("--overwrite is for --html")
+    if html is not None and as_json:
+        raise click.UsageError("--html and --json exclude each other")
+    commands.diff(run_a, run_b, limit, as_json, html, overwrite)
 
 
 @cli.command()

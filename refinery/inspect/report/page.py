@@ -106,15 +106,19 @@ def page(work_dir: Path) -> str:
             "resources": read_resources(tables),
         }
     plots = _plots(steps, statistics, content["correlations"], content["duplicates"])
-    style = Markup((_TEMPLATES / "style.css").read_text(encoding="utf-8"))
     limits = {"details": MOST_DETAILS, "listed": MOST_LISTED, "sources": MOST_SOURCES, "files": MOST_FILES}
     limits |= {"rows": ROWS, "broken": _BROKEN, "pairs": _PAIRS, "text": _TEXT, "raw": _RAW}
     rendered = (
         environment()
         .get_template("page.html")
-        .render(**content, plots=plots, style=style, sections=_sections(content), limits=limits, quantiles=QUANTILES)
+        .render(**content, plots=plots, style=style(), sections=_sections(content), limits=limits, quantiles=QUANTILES)
     )
     return rendered.rstrip("\n") + "\n"
+
+
+def style() -> Markup:
+    """The style sheet."""
+    return Markup((_TEMPLATES / "style.css").read_text(encoding="utf-8"))
 
 
 def _sections(content: dict[str, Any]) -> list[tuple[str, str]]:
