@@ -24,9 +24,9 @@ FROM quarantine GROUP BY step, operator, reason
 """
 _REMOVED = "SELECT step, operator, reason, count(*) AS rows, NULL AS place FROM ledger GROUP BY ALL"
 _REASONS = f"{KINDS} UNION ALL {_REMOVED} ORDER BY rows DESC, step, reason LIMIT {_MOST}"
-# Errors of a row at which reading of its file ended before the end.
+# Errors of a row at which reading of its file ended before the end, and the first such row of each file.
 _CUT_SHORT = (DAMAGED, NOT_CLOSED, STOPPED, CUT_OFF)
-_UNFINISHED = f"""
+UNFINISHED = f"""
 SELECT file, error FROM quarantine
 WHERE step = 0 AND ({" OR ".join(f"starts_with(error, '{error}')" for error in _CUT_SHORT)})
 QUALIFY row_number() OVER (PARTITION BY file ORDER BY _row) = 1 ORDER BY file LIMIT {_MOST}
@@ -96,7 +96,7 @@ def alarms(db: Database, counts: Counts, sources: Sequence[Source], allowed: boo
 def _unfinished(db: Database, counts: Counts) -> list[Alarm]:
     """Alarms for the first files that could not be read to their end, however few rows are known to be lost."""
     what = "could not be read to its end, so any samples after that are missing and not counted"
-    return [Alarm("file_cut_short", f"{file} {what}: {error}", counts) for file, error in db.rows(_UNFINISHED)]
+    return [Alarm("file_cut_short", f"{file} {what}: {error}", counts) for file, error in db.rows(UNFINISHED)]
 
 
 def none_readable(db: Database, first: StageResult) -> bool:

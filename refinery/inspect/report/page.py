@@ -15,6 +15,7 @@ from markupsafe import Markup
 from refinery.common.numbers import number, rate, size
 from refinery.errors import OutputError
 from refinery.inspect.report import figures
+from refinery.inspect.report.alerts import read_alerts
 from refinery.inspect.report.differences import difference
 from refinery.inspect.report.duplicates import ROWS, read_duplicates
 from refinery.inspect.report.examples import read_examples
@@ -41,6 +42,7 @@ from refinery.storage.run_folder import RunDir
 from refinery.storage.urls import is_stdout
 
 SECTIONS = (
+    ("alerts", "Look here first"),
     ("ran", "What ran"),
     ("waterfall", "Waterfall"),
     ("statistics", "Statistics"),
@@ -89,6 +91,7 @@ def page(work_dir: Path) -> str:
     with RunTables(work_dir) as tables, Replay(work_dir) as again:
         facts, steps = read_facts(tables), read_steps(tables)
         statistics = read_statistics(tables, steps, again)
+        sources, duplicates = read_sources(tables, again), read_duplicates(tables, steps, again)
         content: dict[str, Any] = {
             "facts": facts,
             "steps": steps,
@@ -97,9 +100,10 @@ def page(work_dir: Path) -> str:
             "statistics": statistics,
             "correlations": read_correlations(tables, statistics),
             "analysis": read_analysis(tables),
-            "examples": read_examples(tables, steps, again),
-            "duplicates": read_duplicates(tables, steps, again),
-            "sources": read_sources(tables, again),
+            "examples": read_examples(tables, steps, again, sources.column is not None),
+            "duplicates": duplicates,
+            "alerts": read_alerts(tables, facts, steps, sources, duplicates),
+            "sources": sources,
             "broken": [_legible(row) for row in tables.query("quarantine", limit=_BROKEN, width=_RAW + 1)],
             "errors": tables.query("errors", limit=_ERRORS),
             "why_not": again.why_not,

@@ -83,6 +83,11 @@ class Replay:
                 break
         return example
 
+    def sample(self, row: int) -> dict[str, Any] | None:
+        """The sample as it was read, if the row was prepared."""
+        seen = self._first.get(row)
+        return None if seen is None else seen.row.sample
+
     def text_at(self, row: int, step: int) -> str | None:
         """The text of a row before `step`."""
         for seen in self._seen(row, step):

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from refinery.inspect.report.page import style
 from tests.waiting import HANG
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -62,3 +63,19 @@ def test_without_the_policy_nothing_acts_and_nothing_is_wider_than_the_window(
     assert (console, requests) == ([], [])
     found = re.search(r"<title>(\d+) of (\d+)</title>", dom)
     assert found and int(found[1]) <= int(found[2])
+
+
+def test_a_table_that_goes_on_has_a_shadow_at_its_edge(tmp_path: Path) -> None:
+    """Of a phone's width, seen as pixels: the shadow is there at the right, not at the left, and not beside a narrow table."""
+    image = pytest.importorskip("PIL.Image")
+    tables = "".join(
+        f"<div class='scroll' style='height:100px;margin:0'><table><tr><td style='min-width:{width}px;border:0'></td></tr></table></div>"
+        for width in (900, 100)
+    )
+    html = f"<!doctype html><style>{style()} body {{ padding: 0 !important; }}</style>{tables}"
+    picture = tmp_path / "seen.png"
+    visit(tmp_path, html, "--window-size=400,300", "--hide-scrollbars", f"--screenshot={picture}")
+    with image.open(picture) as seen:
+        wide, narrow = ([seen.convert("L").getpixel((x, y)) for x in (1, 200, 398)] for y in (50, 150))
+    assert wide[0] == wide[1] == 255 and wide[2] < 235
+    assert narrow == [255, 255, 255]
