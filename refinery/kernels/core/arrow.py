@@ -170,8 +170,8 @@ def numbers(column: pa.Array | pa.ChunkedArray) -> np.ndarray:
     """Numbers of a column without NULLs; a single array is not copied."""
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     kind = np.dtype(column.type.to_pandas_dtype())
-    found = [np.frombuffer(chunk.buffers()[1], kind)[chunk.offset :][: len(chunk)] for chunk in chunks if len(chunk)]
-    return found[0] if len(found) == 1 else np.concatenate([np.zeros(0, kind), *found])
+    parts = [np.frombuffer(chunk.buffers()[1], kind)[chunk.offset :][: len(chunk)] for chunk in chunks if len(chunk)]
+    return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, kind), *parts])
 
 
 def rows_at(table: pa.Table, index: np.ndarray) -> pa.Table:
@@ -186,13 +186,13 @@ def rows_at(table: pa.Table, index: np.ndarray) -> pa.Table:
 
 
 def _at(column: pa.Array | pa.ChunkedArray, index: np.ndarray) -> pa.Array | pa.ChunkedArray:
-    kind, found = column.type, None
+    kind, taken = column.type, None
     if isinstance(column, pa.Array) and len(index):
         if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-            found = _without_gaps(column, index)
+            taken = _without_gaps(column, index)
         elif pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_float64(kind):
-            found = _numbers_at(column, index)
-    return column.take(ints(index)) if found is None else found
+            taken = _numbers_at(column, index)
+    return column.take(ints(index)) if taken is None else taken
 
 
 def _numbers_at(column: pa.Array, index: np.ndarray) -> pa.Array:
@@ -201,8 +201,8 @@ def _numbers_at(column: pa.Array, index: np.ndarray) -> pa.Array:
     if not pa.types.is_boolean(column.type):
         return ints(numbers(column)[index], valid)
     mask, nulls = _mask(valid)
-    found = bits(column.buffers()[1], column.offset, len(column))[index]
-    return pa.Array.from_buffers(column.type, len(index), [mask, _packed(found)], nulls)
+    chosen = bits(column.buffers()[1], column.offset, len(column))[index]
+    return pa.Array.from_buffers(column.type, len(index), [mask, _packed(chosen)], nulls)
 
 
 def _without_gaps(column: pa.Array, index: np.ndarray) -> pa.Array | None:
@@ -287,8 +287,8 @@ def replaced(
         parts += [data[at : offsets[row]], np.frombuffer(value or b"\0", np.uint8)[: len(value)]]
         at = int(offsets[row + 1])
     sizes[rows] = [len(value) for value in encoded]
-    found = np.concatenate([*parts, data[at : offsets[-1]], _NO_BYTES])  # never empty
-    return found, np.append(0, np.cumsum(sizes))
+    joined = np.concatenate([*parts, data[at : offsets[-1]], _NO_BYTES])  # never empty
+    return joined, np.append(0, np.cumsum(sizes))
 
 
 def changed_or_none(function: Callable[[str], str], text: str) -> str | None:

@@ -75,15 +75,15 @@ def _next(data, i, end, starts, which):
     """Position of the next mapped character; `end` when there is none."""
     a, b, c, d, e = starts[0], starts[1], starts[2], starts[3], starts[4]
     while i < end and i + BLOCK <= len(data):
-        found = equal_to(data, i, a) | equal_to(data, i, b) | equal_to(data, i, c)
-        found |= equal_to(data, i, d) | equal_to(data, i, e)
-        while found:
-            at = i + first_set(found)
+        hits = equal_to(data, i, a) | equal_to(data, i, b) | equal_to(data, i, c)
+        hits |= equal_to(data, i, d) | equal_to(data, i, e)
+        while hits:
+            at = i + first_set(hits)
             if at >= end:
                 return end
             if _mapped(data, at, which):
                 return at
-            found &= found - np.uint64(1)
+            hits &= hits - np.uint64(1)
         i += BLOCK
     while i < end:
         first = data[i]

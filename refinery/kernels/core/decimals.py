@@ -22,17 +22,17 @@ _WHOLE_TENS = np.array([10**n for n in range(8)], np.uint64)
 
 def _powers() -> np.ndarray:
     """The leading 128 bits of 5 to the powers -342 to 308, each as two uint64: high, low."""
-    found = []
+    powers = []
     for q in range(_SMALLEST, 0):
         five = 5**-q
         bits = (five - 1).bit_length()
         c = (1 << (bits + 127 if q >= -27 else 2 * bits + 128)) // five + 1
-        found.append(c >> max(0, c.bit_length() - 128))
+        powers.append(c >> max(0, c.bit_length() - 128))
     for q in range(_GREATEST + 1):
         five = 5**q
         shift = five.bit_length() - 128
-        found.append(five >> shift if shift > 0 else five << -shift)
-    halves = [(c >> 64, c & (2**64 - 1)) for c in found]
+        powers.append(five >> shift if shift > 0 else five << -shift)
+    halves = [(c >> 64, c & (2**64 - 1)) for c in powers]
     return np.array(halves, np.uint64)
 
 

@@ -17,8 +17,8 @@ def equal_pairs(rows: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.nd
     """
     slots = np.zeros(1 << max(4, (2 * len(rows)).bit_length()), np.int32)
     place, via = np.empty(len(rows), np.int32), np.empty(len(rows), np.int64)
-    found = _equal_pairs(rows, values, slots, place, via)
-    return place[:found], via[:found]
+    count = _equal_pairs(rows, values, slots, place, via)
+    return place[:count], via[:count]
 
 
 def new_pairs(place: np.ndarray, via: np.ndarray, rows: np.ndarray, known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -27,8 +27,8 @@ def new_pairs(place: np.ndarray, via: np.ndarray, rows: np.ndarray, known: np.nd
     known: of each sample the last `via`, at first any number that is none, as its own; it is kept up to date.
     """
     row, other = np.empty(len(place), np.int64), np.empty(len(place), np.int64)
-    found = _new_pairs(place, via, rows, known, row, other)
-    return row[:found], other[:found]
+    count = _new_pairs(place, via, rows, known, row, other)
+    return row[:count], other[:count]
 
 
 @entry("int64[] uint64[] int32[] int32[] int64[] -> int64")

@@ -63,16 +63,16 @@ def pairs(values: np.ndarray, num_blocks: int, distance: int) -> tuple[np.ndarra
         raise ValueError("values must be ascending and distinct")
     search = _Search(values, distance)
     search.within(values, ALL_BITS)
-    if not search.found:
+    if not search.pairs:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    return np.concatenate([a for a, _ in search.found]), np.concatenate([b for _, b in search.found])
+    return np.concatenate([a for a, _ in search.pairs]), np.concatenate([b for _, b in search.pairs])
 
 
 class _Search:
     def __init__(self, values: np.ndarray, distance: int) -> None:
         self.values, self.distance = values, distance
         self.parents = np.arange(len(values), dtype=np.int64)
-        self.found: list[tuple[np.ndarray, np.ndarray]] = []
+        self.pairs: list[tuple[np.ndarray, np.ndarray]] = []
         # Start of the values with the same leading bits, about four per entry: faster than a plain binary search.
         self._shift = BITS - max(len(values).bit_length() - 3, 0)
         firsts = np.arange((1 << BITS - self._shift) + 1, dtype=np.uint64)[:-1] << np.uint64(self._shift % BITS)
@@ -112,7 +112,7 @@ class _Search:
         a, b = self._indices(a), self._indices(b)
         new = np.empty(len(a), np.bool_)
         if join(self.parents, a, b, new):
-            self.found.append((a[new], b[new]))
+            self.pairs.append((a[new], b[new]))
 
     def _connected(self, members: np.ndarray) -> bool:
         return bool(_one_tree(self.parents, self._indices(members)))

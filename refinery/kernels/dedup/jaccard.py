@@ -42,8 +42,8 @@ def _nulls(column: pa.Array) -> np.ndarray:
 
 def _lists(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     values = column.values
-    found = np.zeros(0, np.uint64) if len(values) == 0 else numbers(values).astype(np.uint64)
-    return found, numbers(column.offsets).astype(np.int64)
+    items = np.zeros(0, np.uint64) if len(values) == 0 else numbers(values).astype(np.uint64)
+    return items, numbers(column.offsets).astype(np.int64)
 
 
 def _blobs(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:

@@ -289,10 +289,10 @@ def find(data, start, end, separator):
     while i + length <= end:
         while i + 16 <= end:
             part = data[i : i + 16]
-            found = np.uint8(0)
+            hit = np.uint8(0)
             for k in range(16):
-                found |= np.uint8(part[k] == byte)
-            if found:
+                hit |= np.uint8(part[k] == byte)
+            if hit:
                 break
             i += 16
         while i < end and data[i] != byte:

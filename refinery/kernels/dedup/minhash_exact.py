@@ -168,11 +168,11 @@ def permute(hashes, n, drawn, best, least):
 @kernel
 def _minimum(hashes, n, a, b):
     """Minimum of a permutation by its definition, in 64 bits."""
-    prime, found = np.uint64(MERSENNE), np.uint64(NONE)
+    prime, least = np.uint64(MERSENNE), np.uint64(NONE)
     for i in range(n):
         x = np.uint64(hashes[i]) * a + b
         x = (x & prime) + (x >> np.uint64(61))
         if x >= prime:
             x -= prime
-        found = min(found, x & np.uint64(NONE))
-    return np.uint32(found)
+        least = min(least, x & np.uint64(NONE))
+    return np.uint32(least)

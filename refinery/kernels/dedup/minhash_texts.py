@@ -60,10 +60,10 @@ def shared_shingles(left: str, right: str, params: dict[str, Any], limit: int | 
     params: complete parameters of `document_minhash_deduplicator`.
     """
     names = ("normalize", "tokenization", "lowercase", "ignore_pattern", "tokenizer_model")
-    found = split(pa.array([left, right], pa.large_string()), *(params[name] for name in names))
+    tokens = split(pa.array([left, right], pa.large_string()), *(params[name] for name in names))
     window = params.get("n_grams") or params["window_size"]
-    other = set(_shingles(found, 1, window))
-    shared = [shingle for shingle in dict.fromkeys(_shingles(found, 0, window)) if shingle in other]
+    other = set(_shingles(tokens, 1, window))
+    shared = [shingle for shingle in dict.fromkeys(_shingles(tokens, 0, window)) if shingle in other]
     return shared[:limit]
 
 

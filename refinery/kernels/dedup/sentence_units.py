@@ -224,10 +224,10 @@ def _without(text: str, numbers: set[int], sentences: str, language: str, n: int
         pieces = text.splitlines()
         units = list(range(len(pieces)))
     else:
-        found = spans(text, sentences, language)
-        ends = [end for _, end in found]
+        places = spans(text, sentences, language)
+        ends = [end for _, end in places]
         pieces = [text[start:end] for start, end in zip([0, *ends], ends, strict=False)]
-        units = [i for i, (start, end) in enumerate(found) if not text[start:end].isspace()]
+        units = [i for i, (start, end) in enumerate(places) if not text[start:end].isspace()]
     gone = {i for number in numbers if 0 <= number <= len(units) - n for i in units[number : number + n]}
     if not gone:
         return text
@@ -258,8 +258,8 @@ def _enough(text: str, sentences: str, language: str, min_words: int, min_senten
     return min_sentences <= 0 or len(spans(text, sentences, language)) >= min_sentences
 
 
-def _not_blank(text: str, found: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    return [(start, end) for start, end in found if not text[start:end].isspace()]
+def _not_blank(text: str, places: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    return [(start, end) for start, end in places if not text[start:end].isspace()]
 
 
 @entry("uint8[] int64[] int64 uint64[]")

@@ -17,8 +17,8 @@ OTHER, PUNCT, TERMINAL = 0, 1, 2  # kinds of tokens
 
 def characters(ranges: str) -> str:
     """Characters of code point ranges in hexadecimal."""
-    found = [item.partition("-") for item in ranges.split()]
-    return "".join(chr(c) for first, _, last in found for c in range(int(first, 16), int(last or first, 16) + 1))
+    parts = [item.partition("-") for item in ranges.split()]
+    return "".join(chr(c) for first, _, last in parts for c in range(int(first, 16), int(last or first, 16) + 1))
 
 
 # Sentence ends of spaCy's sentencizer.
@@ -98,11 +98,11 @@ def _split(word: str) -> Sequence[tuple[int, int]]:
     if word.isalnum() and not word[-1].isalpha():
         return ((0, OTHER),)
     start, end, suffixes = 0, len(word), []
-    found: list[int] = []  # where tokens start
+    begins: list[int] = []  # where tokens start
     while start < end and not _is_abbreviation(word, start, end):
         before, after = _prefix(word, start, end), 0
         if before and _is_abbreviation(word, start + before, end):
-            found.append(start)
+            begins.append(start)
             start += before
             break
         if start + before < end:
@@ -115,14 +115,14 @@ def _split(word: str) -> Sequence[tuple[int, int]]:
             if _is_abbreviation(word, start, end):
                 break
         if before:
-            found.append(start)
+            begins.append(start)
             start += before
     if start < end:
-        found += [start + offset for offset in _inside(word[start:end])]
-    found += reversed(suffixes)
-    found = [a for i, a in enumerate(found) if not (i and word[a] == "." and _abbreviated(word, found, i))]
-    ends = [*found[1:], len(word)]
-    return tuple((a, _kind(word[a:b])) for a, b in zip(found, ends, strict=True))
+        begins += [start + offset for offset in _inside(word[start:end])]
+    begins += reversed(suffixes)
+    begins = [a for i, a in enumerate(begins) if not (i and word[a] == "." and _abbreviated(word, begins, i))]
+    ends = [*begins[1:], len(word)]
+    return tuple((a, _kind(word[a:b])) for a, b in zip(begins, ends, strict=True))
 
 
 def _is_abbreviation(word: str, start: int, end: int) -> bool:

@@ -161,12 +161,12 @@ def _split(view: Texts, tokenization: str, rules: ShingleRules, room: Room) -> T
     # At least one byte lies between two non-empty tokens.
     most = view.size if tokenization in ("character", "punctuation") else view.size // 2
     starts, firsts = room.array(most + 3 * rows + 1, np.int64), np.zeros(rows + 1, np.int64)
-    given = view.data, view.offsets, view.valid, *rules[:3]
+    columns = view.data, view.offsets, view.valid, *rules[:3]
     if tokenization in ("character", "punctuation"):
         kernel = _split_characters if tokenization == "character" else _split_at_each
-        used, n = kernel(*given, out, starts, firsts)
+        used, n = kernel(*columns, out, starts, firsts)
     else:
-        used, n = _split_at_runs(*given, rules.plain, rules.ascii_bytes[65] != 65, out, starts, firsts)
+        used, n = _split_at_runs(*columns, rules.plain, rules.ascii_bytes[65] != 65, out, starts, firsts)
     return Tokens(out[:used], starts[:n], firsts, gap, view.valid)
 
 
@@ -265,7 +265,7 @@ def _matching(pattern: str) -> np.ndarray:
 @entry("uint8[] int64[] bool[] uint8[] int32[] bool[] -> int64")
 def _find_exact(data, offsets, valid, leads, rules, todo):
     """Mark the rows with a character whose rule is -1; returns their number."""
-    row = found = 0
+    row = count = 0
     i, end = offsets[0], offsets[len(valid)]
     while i < end:
         candidates, size = np.uint64(0), BLOCK
@@ -285,9 +285,9 @@ def _find_exact(data, offsets, valid, leads, rules, todo):
                 cp, _ = decode(data, at)
                 if rules[cp] < 0:
                     todo[row] = True
-                    found += 1
+                    count += 1
         i += size
-    return found
+    return count
 
 
 @entry("uint8[] int64[] bool[] int32[] int64[] uint8[] bool bool uint8[] int64[] int64[] -> int64 int64")

@@ -37,10 +37,10 @@ def _check_string(data, i, end):
     """Position after the string whose opening quote is at i, or -1 when it is malformed."""
     i += 1
     while i < end and i + BLOCK <= len(data):
-        found = specials(data, i)
+        hits = specials(data, i)
         after = i + BLOCK
-        while found != 0:
-            place = first_set(found)
+        while hits != 0:
+            place = first_set(hits)
             at = i + place
             b = byte_at(data, at)
             if at >= end or b < 32:
@@ -48,7 +48,7 @@ def _check_string(data, i, end):
             if b == 34:
                 return at + 1
             if at + 1 < end and escaped(byte_at(data, at + 1)) != 0:
-                found &= ~(np.uint64(3) << np.uint64(place))
+                hits &= ~(np.uint64(3) << np.uint64(place))
                 after = max(after, at + 2)
                 continue
             after = _check_escape(data, at, end)
@@ -141,7 +141,7 @@ def _is_object(data, i, end, stack, owners, table, used, text):
     i = skip_space(data, i, end)
     if i >= end or data[i] != 123:
         return OTHER
-    found = OBJECT
+    verdict = OBJECT
     depth = opens = keys = 0
     after_value = False  # else a value must follow, or after a bracket possibly its end
     opened = False
@@ -157,7 +157,7 @@ def _is_object(data, i, end, stack, owners, table, used, text):
                 i += 1
                 if depth == 0:
                     forget(table, used, keys)
-                    return found if skip_space(data, i, end) == end else OTHER
+                    return verdict if skip_space(data, i, end) == end else OTHER
                 after_value, opened = True, False
                 continue
             if b != 44 or opened:
@@ -180,7 +180,7 @@ def _is_object(data, i, end, stack, owners, table, used, text):
                 forget(table, used, keys)
                 return CROWDED
             else:
-                found = REPEATING
+                verdict = REPEATING
             i = skip_space(data, i, end)
             if i >= end or data[i] != 58:
                 break

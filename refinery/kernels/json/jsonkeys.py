@@ -20,8 +20,8 @@ _P1, _P2 = np.uint64(0x9E3779B185EBCA87), np.uint64(0xC2B2AE3D27D4EB4F)
 
 
 @inlined
-def _mixed(found, word):
-    x = (found ^ word) * _P2
+def _mixed(state, word):
+    x = (state ^ word) * _P2
     return (x ^ (x >> np.uint64(29))) * _P1
 
 
@@ -46,18 +46,18 @@ def _backslashes(word):
 @inlined
 def _hash(data, i, end, seed):
     """Hash of the bytes data[i:end], and a number that is nonzero if one of them is a backslash."""
-    found = _mixed(np.uint64(seed) + _P1, np.uint64(end - i))
+    state = _mixed(np.uint64(seed) + _P1, np.uint64(end - i))
     escapes = np.uint64(0)
     while i + 8 <= end:
         word = load_word(data, i)
         escapes |= _backslashes(word)
-        found = _mixed(found, word)
+        state = _mixed(state, word)
         i += 8
     if i < end:
         word = _tail(data, i, end)
         escapes |= _backslashes(word)
-        found = _mixed(found, word)
-    return found ^ (found >> np.uint64(32)), escapes
+        state = _mixed(state, word)
+    return state ^ (state >> np.uint64(32)), escapes
 
 
 @kernel

@@ -10,7 +10,7 @@ from refinery.kernels.json.jsontext import is_space, same_key, skip_space, skip_
 @kernel
 def _last_member(data, i, end, path, key, key_end, span):
     """Set span to the value of the last member path[key:key_end] of the object at i; returns False without one."""
-    found = False
+    there = False
     i = skip_space(data, i + 1, end)
     while i < end and data[i] == 34:
         after = skip_string(data, i, end)
@@ -22,12 +22,12 @@ def _last_member(data, i, end, path, key, key_end, span):
         if after < 0:
             return False
         if same:
-            found = True
+            there = True
             span[0], span[1] = i, after
         i = skip_space(data, after, end)
         if i < end and data[i] == 44:
             i = skip_space(data, i + 1, end)
-    return found
+    return there
 
 
 @entry("uint8[] int64[] uint8[] int64[] int64[,]")

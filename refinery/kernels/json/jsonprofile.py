@@ -71,8 +71,8 @@ def _add_node(nodes, counts, keys, parent, key, start, end):
 @inlined
 def _place(key, start, end, parent, mask):
     """Place in the table where the search for a node begins."""
-    found = hash_key(key, start, end, parent) if start >= 0 else np.uint64(parent) * np.uint64(0x9E3779B185EBCA87)
-    return np.int64((found ^ (found >> np.uint64(32))) & np.uint64(mask))
+    hashed = hash_key(key, start, end, parent) if start >= 0 else np.uint64(parent) * np.uint64(0x9E3779B185EBCA87)
+    return np.int64((hashed ^ (hashed >> np.uint64(32))) & np.uint64(mask))
 
 
 @kernel

@@ -154,8 +154,8 @@ def _set_member(data, start, end, path, ends, matched, value, v_start, v_end, qu
 
 
 @entry("uint8[] int64[] int64[] int64[,] -> int64")
-def runs(data, offsets, rows, found):
-    """Write runs of neighbouring lines among `rows` as [start, end) in `data` to `found`; returns their number.
+def runs(data, offsets, rows, bounds):
+    """Write runs of neighbouring lines among `rows` as [start, end) in `data` to `bounds`; returns their number.
 
     Returns -1 when they do not fit, or a line does not end in one line feed with no white space before it.
     """
@@ -164,13 +164,13 @@ def runs(data, offsets, rows, found):
         start, end = offsets[rows[k]], offsets[rows[k] + 1]
         if end - start < 2 or data[end - 1] != 10 or is_space(data[end - 2]):
             return -1
-        if count > 0 and found[count - 1, 1] == start:
-            found[count - 1, 1] = end
+        if count > 0 and bounds[count - 1, 1] == start:
+            bounds[count - 1, 1] = end
             continue
-        if count == len(found):
+        if count == len(bounds):
             return -1
-        found[count, 0] = start
-        found[count, 1] = end
+        bounds[count, 0] = start
+        bounds[count, 1] = end
         count += 1
     return count
 

@@ -162,12 +162,12 @@ def escaped(letter):
     """Character (uint8) of the escape with this letter; 0: no such escape, or a longer one."""
     # A selection without branches: the next letter is unpredictable.
     b = np.uint8(letter)
-    found = b if b == 34 or b == 92 or b == 47 else np.uint8(0)
-    found = np.uint8(10) if b == 110 else found
-    found = np.uint8(9) if b == 116 else found
-    found = np.uint8(13) if b == 114 else found
-    found = np.uint8(8) if b == 98 else found
-    return np.uint8(12) if b == 102 else found
+    byte = b if b == 34 or b == 92 or b == 47 else np.uint8(0)
+    byte = np.uint8(10) if b == 110 else byte
+    byte = np.uint8(9) if b == 116 else byte
+    byte = np.uint8(13) if b == 114 else byte
+    byte = np.uint8(8) if b == 98 else byte
+    return np.uint8(12) if b == 102 else byte
 
 
 @kernel
@@ -282,7 +282,7 @@ def _member_text(data, i, end, key, span, out, w):
     """
     span[0] = -1
     text_end = -1
-    found = 0
+    times = 0
     i = skip_space(data, i, end)
     if i >= end or data[i] != 123:
         return -1
@@ -298,7 +298,7 @@ def _member_text(data, i, end, key, span, out, w):
         i = skip_space(data, i + 1, end)
         if i >= end:
             return -1
-        found += same
+        times += same
         if same and data[i] == 34:
             after, text_end = put_string(data, i, end, out, w)
             span[0], span[1] = i, after
@@ -310,7 +310,7 @@ def _member_text(data, i, end, key, span, out, w):
         i = skip_space(data, after, end)
         if i < end and data[i] == 44:
             i = skip_space(data, i + 1, end)
-    if found > 1:
+    if times > 1:
         span[0] = -1
     return text_end if i < end and data[i] == 125 else -1
 

@@ -84,21 +84,21 @@ def load(path: str) -> Tokenizer:
 
 @lru_cache(maxsize=4)
 def _loaded(path: str, *state: int) -> Tokenizer:
-    found = read(path)
-    merges = merges_of([found.vocabulary[bytes([byte])] for byte in range(256)], found.merges)
-    pattern = "|".join(re.escape(token) for token in sorted(found.raw, key=len, reverse=True))
+    file = read(path)
+    merges = merges_of([file.vocabulary[bytes([byte])] for byte in range(256)], file.merges)
+    pattern = "|".join(re.escape(token) for token in sorted(file.raw, key=len, reverse=True))
     raw = re.compile(pattern) if pattern else None
-    made = Tokenizer(_rules_of(found, []), merges, found.special, raw, threading.local())
-    exceptions = _unmerged(found, made) if found.ignore_merges else []
-    return made._replace(rules=_rules_of(found, exceptions), local=threading.local())
+    made = Tokenizer(_rules_of(file, []), merges, file.special, raw, threading.local())
+    exceptions = _unmerged(file, made) if file.ignore_merges else []
+    return made._replace(rules=_rules_of(file, exceptions), local=threading.local())
 
 
-def _rules_of(found: TokenizerFile, exceptions: list[bytes]) -> Rules:
-    raw, cooked = ([token.encode() for token in tokens] for tokens in (found.raw, found.cooked))
+def _rules_of(file: TokenizerFile, exceptions: list[bytes]) -> Rules:
+    raw, cooked = ([token.encode() for token in tokens] for tokens in (file.raw, file.cooked))
     starts = np.zeros(256, np.uint8)
     starts[[token[0] for token in raw]] |= IS_RAW
     starts[[token[0] for token in cooked]] |= IS_COOKED
-    options = [found.split, found.digits, found.prefix_space, found.nfc, len(raw), len(cooked), len(exceptions)]
+    options = [file.split, file.digits, file.prefix_space, file.nfc, len(raw), len(cooked), len(exceptions)]
     return Rules(np.array(options, np.int64), classes(), starts, _trie(raw), _trie(cooked), _trie(exceptions))
 
 
@@ -106,9 +106,9 @@ def _trie(keys: list[bytes]) -> np.ndarray:
     return built(keys, range(len(keys))) if keys else np.zeros(1, np.int64)
 
 
-def _unmerged(found: TokenizerFile, tokenizer: Tokenizer) -> list[bytes]:
+def _unmerged(file: TokenizerFile, tokenizer: Tokenizer) -> list[bytes]:
     """Tokens whose bytes the merges do not bring to one token."""
-    tokens = list(found.vocabulary)
+    tokens = list(file.vocabulary)
     data, ends = np.frombuffer(b"".join(tokens), np.uint8), np.cumsum([0, *map(len, tokens)])
     counts = np.zeros(len(tokens), np.int64)
     _merge_each(data, ends, tokenizer.merges, places_for(max(map(len, tokens))), counts)
@@ -118,24 +118,24 @@ def _unmerged(found: TokenizerFile, tokenizer: Tokenizer) -> list[bytes]:
 def counts(column: pa.Array | pa.ChunkedArray, path: str, special: bool) -> pa.Array:
     """Number of tokens of each text (int64); NULL for NULL. special: with those that are added to each text."""
     tokenizer, view = load(path), texts(column)
-    found, composing = _counted(view, tokenizer, whole=True)
+    totals, composing = _counted(view, tokenizer, whole=True)
     rows = np.flatnonzero(composing)
     if len(rows):
-        _count_composed(view, tokenizer, rows, found)
+        _count_composed(view, tokenizer, rows, totals)
     if special:
-        found += tokenizer.special
-    return ints(found, view.valid)
+        totals += tokenizer.special
+    return ints(totals, view.valid)
 
 
 def _counted(view: Texts, tokenizer: Tokenizer, whole: bool) -> tuple[np.ndarray, np.ndarray]:
     """Number of tokens of each text, and flags of those that are to be composed first. whole: not only sections of texts."""
-    found, composing = np.zeros(len(view), np.int64), np.zeros(len(view), np.bool_)
+    totals, composing = np.zeros(len(view), np.int64), np.zeros(len(view), np.bool_)
     longest = int(np.diff(view.offsets).max(initial=0)) + 1
     memory, places = _own(tokenizer, longest)
     _count(
-        view.data, view.offsets, view.valid, whole, tokenizer.rules, tokenizer.merges, memory, places, found, composing
+        view.data, view.offsets, view.valid, whole, tokenizer.rules, tokenizer.merges, memory, places, totals, composing
     )
-    return found, composing
+    return totals, composing
 
 
 def _own(tokenizer: Tokenizer, size: int) -> tuple[Memory, Places]:
@@ -149,17 +149,17 @@ def _own(tokenizer: Tokenizer, size: int) -> tuple[Memory, Places]:
     return local.memory, local.places
 
 
-def _count_composed(view: Texts, tokenizer: Tokenizer, rows: np.ndarray, found: np.ndarray) -> None:
+def _count_composed(view: Texts, tokenizer: Tokenizer, rows: np.ndarray, totals: np.ndarray) -> None:
     """Count the texts of some rows after NFC, which the library applies between added tokens that are not normalized."""
     sections: list[str] = []
     owners: list[int] = []
     for row in rows.tolist():
         text = bytes(view.data[view.offsets[row] : view.offsets[row + 1]]).decode()
         parts = tokenizer.raw.split(text) if tokenizer.raw else [text]
-        found[row] = len(parts) - 1
+        totals[row] = len(parts) - 1
         sections += [composed(part) for part in parts if part]
         owners += [row] * sum(map(bool, parts))
-    np.add.at(found, np.array(owners, np.int64), _counted(texts(of_texts(sections)), tokenizer, whole=False)[0])
+    np.add.at(totals, np.array(owners, np.int64), _counted(texts(of_texts(sections)), tokenizer, whole=False)[0])
 
 
 @entry("uint8[] int64[] Merges Places int64[]", Merges, Places)
@@ -242,7 +242,7 @@ def _added_token(data, at, end, trie, starts, flag):
 @inlined
 def _longest(data, at, end, trie):
     """The place after the longest key of a trie that the text at `at` begins with; `at` without one."""
-    unit, found, k = trie[0], at, at
+    unit, longest, k = trie[0], at, at
     while k < end:
         byte = data[k]
         unit = child(trie, unit, byte)
@@ -250,8 +250,8 @@ def _longest(data, at, end, trie):
             break
         k += 1
         if value_of(unit) >= 0:
-            found = k
-    return found
+            longest = k
+    return longest
 
 
 @kernel

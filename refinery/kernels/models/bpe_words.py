@@ -29,8 +29,8 @@ def _kind(text, i, classes):
 def _run(text, i, end, kind, classes):
     """The end of the characters of a kind from i on."""
     while i < end:
-        found, after = _kind(text, i, classes)
-        if found != kind:
+        next_kind, after = _kind(text, i, classes)
+        if next_kind != kind:
             break
         i = after
     return i

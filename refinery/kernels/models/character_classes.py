@@ -52,15 +52,15 @@ def listed() -> dict[str, list[tuple[int, int]]]:
 
 def _composing() -> set[int]:
     """Code points that Python's NFC changes, moves, or joins with a character before."""
-    found = set()
+    composing = set()
     for code_point in range(CODE_POINTS):
         char = chr(code_point)
         if unicodedata.combining(char) or unicodedata.normalize("NFC", char) != char:
-            found.add(code_point)
+            composing.add(code_point)
         parts = unicodedata.decomposition(char).split()
         if len(parts) == 2 and not parts[0].startswith("<"):
-            found.add(int(parts[1], 16))
-    return found
+            composing.add(int(parts[1], 16))
+    return composing
 
 
 @lru_cache(maxsize=1)

@@ -100,11 +100,14 @@ def best_labels(column: pa.Array, path: str | None, lower: bool, k: int, wanted:
             scores=_lists(np.zeros((len(view), 0))),
         )
     model = load(path)
-    found = predict(model, lowered(view) if lower else view, k, 0.0, wanted)
-    given = found.labels != NOTHING
-    label = _of_numbers(names(model), found.labels)
+    predictions = predict(model, lowered(view) if lower else view, k, 0.0, wanted)
+    labelled = predictions.labels != NOTHING
+    label = _of_numbers(names(model), predictions.labels)
     return structs(
-        view.valid, label=label, score=ints(found.scores.astype(np.float64), given), scores=_lists(found.wanted)
+        view.valid,
+        label=label,
+        score=ints(predictions.scores.astype(np.float64), labelled),
+        scores=_lists(predictions.wanted),
     )
 
 
@@ -117,14 +120,14 @@ def top_labels(column: pa.Array, path: str | None, threshold: float) -> pa.Array
     every = names(model)
     scores = predict(model, view, -1, 0.0, every).wanted.astype(np.float64)
     return of_texts(
-        [_above(every, row, threshold) if given else None for row, given in zip(scores, view.valid, strict=True)]
+        [_above(every, row, threshold) if is_text else None for row, is_text in zip(scores, view.valid, strict=True)]
     )
 
 
 def _above(every: Sequence[str], scores: np.ndarray, threshold: float) -> str:
     order = np.argsort(-scores, kind="stable")
-    found = {every[place]: float(scores[place]) for place in order if scores[place] > threshold}
-    return json.dumps(found, ensure_ascii=False)
+    labels = {every[place]: float(scores[place]) for place in order if scores[place] > threshold}
+    return json.dumps(labels, ensure_ascii=False)
 
 
 def _of_numbers(values: Sequence[str], numbers: np.ndarray) -> pa.Array:
@@ -148,7 +151,7 @@ def predict(model: Model, view: Texts, k: int = 1, threshold: float = 0.0, wante
     labels, scores = np.full(rows, NOTHING, np.int32), np.zeros(rows, np.float32)
     chosen = np.full((rows, len(wanted)), np.nan, np.float32)
     memory, room_for_scores = _own(model)
-    given = (
+    arguments = (
         view.data,
         view.offsets,
         view.valid,
@@ -158,7 +161,7 @@ def predict(model: Model, view: Texts, k: int = 1, threshold: float = 0.0, wante
         new_room(int(np.diff(view.offsets).max(initial=0))),
     )
     most = len(model.labels) if k == -1 else min(k, len(model.labels))
-    predict_rows(*given, most, float(threshold), columns, labels, scores, chosen)
+    predict_rows(*arguments, most, float(threshold), columns, labels, scores, chosen)
     if (labels == OVERFLOW).any():
         raise ValueError("numbers of the fastText model overflow for this text")
     return Predictions(labels, scores, chosen)
@@ -187,12 +190,12 @@ def predict_rows(
     for row in range(len(valid)):
         if not valid[row] or not vector(data, offsets[row], offsets[row + 1], tables, memory, scores.sums, room):
             continue
-        found = find_best(tables, scores, k, np.float32(threshold))
-        if found < 0:
+        count = find_best(tables, scores, k, np.float32(threshold))
+        if count < 0:
             labels[row] = OVERFLOW
-        if found > 0:
+        if count > 0:
             labels[row], label_scores[row] = scores.labels[0], exponential(scores.best[0])
-        for i in range(found):
+        for i in range(count):
             column = columns[scores.labels[i]]
             if column >= 0:
                 wanted[row, column] = exponential(scores.best[i])

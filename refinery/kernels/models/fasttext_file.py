@@ -124,9 +124,9 @@ def _model(source: Reader) -> Model:
     fill_buckets(np.array(pairs, np.int32).reshape(-1), buckets, kept)
     sizes[EOS_ROW], sizes[EOS_COUNTS] = _end_of_line(source.data, places, slots, int(sizes[WORDS]))
     table, norms = _transposed(output, sizes)
-    given = _input(source.data, rows, sizes)
+    inputs = _input(source.data, rows, sizes)
     tree = tree_of(counts[sizes[WORDS] :]) if sizes[LOSS] == HIERARCHICAL else np.zeros(0, np.int32)
-    return Model(Tables(sizes, source.data, places, slots, buckets, kept, *given, table, norms, tree), labels)
+    return Model(Tables(sizes, source.data, places, slots, buckets, kept, *inputs, table, norms, tree), labels)
 
 
 def _header(source: Reader, sizes: np.ndarray) -> None:

@@ -122,7 +122,7 @@ def _sum(room, n, order, total, state):
     that were not found.
     """
     for k in range(n):
-        used = min(room.found[k], state + 1)
+        used = min(room.lengths[k], state + 1)
         prob = room.probs[k + 1, used - 1]
         for length in range(used - 1, state):
             prob += room.backoffs[k, length]
@@ -155,5 +155,5 @@ def perplexity(column: pa.Array, model: str | None, only_line_feeds: bool = Fals
 def perplexities(scores: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """Perplexities of texts of these scores and lengths, 0 for a length of 0."""
     pairs = zip(scores.tolist(), lengths.tolist(), strict=True)
-    found = [round(10.0 ** (-score / length), 1) if length else 0.0 for score, length in pairs]
-    return np.array(found, np.float64)
+    values = [round(10.0 ** (-score / length), 1) if length else 0.0 for score, length in pairs]
+    return np.array(values, np.float64)

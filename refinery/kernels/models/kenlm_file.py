@@ -65,14 +65,14 @@ def unusable(path: str | None) -> list[str]:
 def load(path: str) -> Model:
     """The model of a file, mapped once for each state of the file. Raises ModelError and OSError."""
     key = (os.path.abspath(path), state_of(path))
-    found = _loaded.get(key)
-    if found is None:
+    model = _loaded.get(key)
+    if model is None:
         with _loading:
-            found = _loaded.get(key) or read(_mapped(path))
+            model = _loaded.get(key) or read(_mapped(path))
             for other in [known for known in _loaded if known[0] == key[0]]:
                 del _loaded[other]  # an earlier state of the file
-            _loaded[key] = found
-    return found
+            _loaded[key] = model
+    return model
 
 
 def _mapped(path: str) -> np.ndarray:

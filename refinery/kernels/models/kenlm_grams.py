@@ -49,7 +49,7 @@ class Scratch(NamedTuple):
     """Memory of one call.
 
     words: numbers of the words before a group, and of the group. keys, places: of each word of the group, where a search begins.
-    alive: words whose n-grams may be longer. found: the longest n-gram of each word. extends: a bit for each of its
+    alive: words whose n-grams may be longer. lengths: the longest n-gram of each word. extends: a bit for each of its
     n-grams that others begin with. probs, backoffs: of its n-grams; line 0 is that of the word before the group.
     """
 
@@ -57,7 +57,7 @@ class Scratch(NamedTuple):
     keys: np.ndarray
     places: np.ndarray
     alive: np.ndarray
-    found: np.ndarray
+    lengths: np.ndarray
     extends: np.ndarray
     probs: np.ndarray
     backoffs: np.ndarray
@@ -99,7 +99,7 @@ def _note(room, k, length, prob, backoff):
     room.probs[k + 1, length - 1] = as_float(prob)
     room.backoffs[k + 1, length - 1] = as_float(backoff)
     room.extends[k + 1] |= np.uint64(backoff != _SIGN) << np.uint64(length - 1)
-    room.found[k] = length
+    room.lengths[k] = length
 
 
 @kernel
@@ -166,7 +166,7 @@ def _in_table(tables, room, searched, length):
         prob = load_half(data, at + 8)
         if last:
             room.probs[k + 1, length - 1] = as_float(prob)
-            room.found[k] = length
+            room.lengths[k] = length
             continue
         _note(room, k, length, prob | _SIGN, load_half(data, at + 12))
         if not prob & _SIGN:
@@ -189,7 +189,7 @@ def _in_trie(tables, room, searched, length):
         bit = at * order[BITS] + order[WORD_BITS]
         if last:
             room.probs[k + 1, length - 1] = as_float(_prob(data, order, bit))
-            room.found[k] = length
+            room.lengths[k] = length
             continue
         prob, backoff = _values(data, order, bit)
         _note(room, k, length, prob, backoff)

@@ -142,11 +142,11 @@ def _centres(reader: Reader, order: int) -> list[tuple[int, int, int, int]]:
     if not (1 <= prob_bits <= 25 and 1 <= backoff_bits <= 25):
         raise ModelError(f"it claims to be quantized to {prob_bits} and {backoff_bits} bits")
     reader.skip(8)
-    found = []
+    centres = []
     for _ in range(order - 2):
         probs = reader.skip(4 << prob_bits)
-        found.append((probs, prob_bits, reader.skip(4 << backoff_bits), backoff_bits))
-    return [*found, (reader.skip(4 << prob_bits), prob_bits, 0, 0)]
+        centres.append((probs, prob_bits, reader.skip(4 << backoff_bits), backoff_bits))
+    return [*centres, (reader.skip(4 << prob_bits), prob_bits, 0, 0)]
 
 
 def _chop_limit(reader: Reader) -> int:

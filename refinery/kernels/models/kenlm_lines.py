@@ -108,9 +108,9 @@ def is_kenlm_space(byte):
 def next_space(data, i, end):
     """Position of the first white space of KenLM from i on, `end` without one."""
     while i + BLOCK <= len(data) and i < end:
-        found = kenlm_spaces(data, i)
-        if found != np.uint64(0):
-            return min(i + first_set(found), end)
+        spaces = kenlm_spaces(data, i)
+        if spaces != np.uint64(0):
+            return min(i + first_set(spaces), end)
         i += BLOCK
     while i < end and not is_kenlm_space(data[i]):
         i += 1

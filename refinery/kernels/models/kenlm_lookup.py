@@ -89,10 +89,10 @@ def find_word(tables, kind, hashed, at):
             if load_word(tables.data, start + 8 * word) == hashed:
                 return np.uint64(word + 1)
         return np.uint64(0)
-    found = find_place(tables.data, start, tables.layout[SPACE], _VOCABULARY_PLACE, hashed, at)
-    if found < 0:
+    place = find_place(tables.data, start, tables.layout[SPACE], _VOCABULARY_PLACE, hashed, at)
+    if place < 0:
         return np.uint64(0)
-    number = np.uint64(load_half(tables.data, found + 8))
+    number = np.uint64(load_half(tables.data, place + 8))
     return number if number <= np.uint64(tables.layout[LAST_WORD]) else np.uint64(0)
 
 
@@ -101,10 +101,10 @@ def find_place(data, start, places, size, key, at):
     """Position of a key in a hash table, -1 without it. at: index at which its search begins."""
     for _ in range(places):
         position = start + size * at
-        found = load_word(data, position)
-        if found == key:
+        stored = load_word(data, position)
+        if stored == key:
             return position
-        if found == np.uint64(0):
+        if stored == np.uint64(0):
             break
         at += 1
         if at == places:
@@ -132,8 +132,8 @@ def packed(data, start, bit, bits):
 @inlined
 def _pivot(word, low, high, width):
     """Index within a range of `width` entries at which a word is to be expected, between the words around it."""
-    found = np.int64(quotient((word - low) * np.uint64(width), high - low + _ONE))
-    return min(max(found, np.int64(0)), width - 1)
+    expected = np.int64(quotient((word - low) * np.uint64(width), high - low + _ONE))
+    return min(max(expected, np.int64(0)), width - 1)
 
 
 @inlined
@@ -143,11 +143,11 @@ def find_entry(data, order, begin, end, word, last):
     before, after, low, high = begin - 1, end, np.uint64(0), last
     while after - before > _FEW:
         at = before + 1 + _pivot(word, low, high, after - before - 1)
-        found = packed(data, start, at * bits, word_bits)
-        if found < word:
-            before, low = at, found
-        elif found > word:
-            after, high = at, found
+        stored = packed(data, start, at * bits, word_bits)
+        if stored < word:
+            before, low = at, stored
+        elif stored > word:
+            after, high = at, stored
         else:
             return at
     for at in range(before + 1, after):

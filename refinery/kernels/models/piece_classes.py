@@ -56,11 +56,11 @@ def repetition(column: pa.Array, joined: pa.Array, ends: pa.Array, model: str | 
         return _repetition_of_texts(joined, ends, rep_len)
     view, classes = viewed(column), _classes(model)
     room = int(np.max(np.diff(view.offsets), initial=0)) + 1
-    found, prefixes, starts = np.empty(room, np.int32), np.empty(room, np.uint64), 4 * np.arange(room)
+    lengths, prefixes, starts = np.empty(room, np.int32), np.empty(room, np.uint64), 4 * np.arange(room)
     slots = np.empty(slots_for(room), np.int32)
     ratios, others = np.zeros(len(view), np.float64), np.zeros(len(view), np.bool_)
-    given = *view, classes.of_lower, rep_len, found, found.view(np.uint8), starts, prefixes, slots
-    repetition_rows(*given, ratios, others)
+    arguments = *view, classes.of_lower, rep_len, lengths, lengths.view(np.uint8), starts, prefixes, slots
+    repetition_rows(*arguments, ratios, others)
 
     def measured(joined: pa.Array) -> pa.Array:
         return _repetition_of_texts(joined, no_ends(len(joined)), rep_len)
@@ -69,8 +69,8 @@ def repetition(column: pa.Array, joined: pa.Array, ends: pa.Array, model: str | 
 
 
 def _repetition_of_texts(joined: pa.Array, ends: pa.Array, rep_len: int) -> pa.Array:
-    found = piece_words.refined_pieces(joined, ends)
-    return piece_words.repetition(found.field("lower"), found.field("ends"), rep_len)
+    refined = piece_words.refined_pieces(joined, ends)
+    return piece_words.repetition(refined.field("lower"), refined.field("ends"), rep_len)
 
 
 def _classes(model: str) -> Classes:

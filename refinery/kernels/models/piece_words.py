@@ -32,19 +32,21 @@ def refined_pieces(joined: pa.Array, ends: pa.Array) -> pa.Array:
     n: int64, their number without lower-casing. lower: the words refined after `str.lower`, one space between them.
     ends: as those of pieces, of lower.
     """
-    found = words(joined)
+    all_words = words(joined)
     view = texts(joined)
     rare = _rare(joined, ends)
     if not rare.any():
-        return structs(view.valid, n=found.field("n"), lower=found.field("lower"), ends=no_ends(len(view)))
+        return structs(view.valid, n=all_words.field("n"), lower=all_words.field("lower"), ends=no_ends(len(view)))
     lists = [
         None if text is None or not special else cut(text, places)
         for text, places, special in zip(joined.to_pylist(), ends.to_pylist(), rare.tolist(), strict=True)
     ]
     lowered = of_lists([None if row is None else subwords.refined(row, lower=True) for row in lists])
     counts = np.array([0 if row is None else len(subwords.refined(row, lower=False)) for row in lists], np.int64)
-    n = np.where(rare, counts, numbers(found.field("n")))
-    lower = pc.if_else(flags(rare), lowered.field("joined"), found.field("lower").cast(lowered.field("joined").type))
+    n = np.where(rare, counts, numbers(all_words.field("n")))
+    lower = pc.if_else(
+        flags(rare), lowered.field("joined"), all_words.field("lower").cast(lowered.field("joined").type)
+    )
     return structs(view.valid, n=n, lower=lower, ends=lowered.field("ends"))
 
 
@@ -59,19 +61,19 @@ def listed_share(
         has_ends(ends),
         lower,
         ends,
-        lambda found: subwords.listed_share(subwords.augmented(found, sizes, join_char), listed),
+        lambda pieces: subwords.listed_share(subwords.augmented(pieces, sizes, join_char), listed),
     )
 
 
 def repetition(lower: pa.Array, ends: pa.Array, rep_len: int) -> pa.Array:
     """Share of repeated n-grams of refined pieces (see `word_repetition`); NULL for NULL."""
     return _exact(
-        word_repetition(lower, rep_len), _rare(lower, ends), lower, ends, lambda found: _repeated(found, rep_len)
+        word_repetition(lower, rep_len), _rare(lower, ends), lower, ends, lambda pieces: _repeated(pieces, rep_len)
     )
 
 
-def _repeated(found: list[str], rep_len: int) -> float:
-    counts = Counter(" ".join(found[i : i + rep_len]) for i in range(len(found) - rep_len + 1)).values()
+def _repeated(pieces: list[str], rep_len: int) -> float:
+    counts = Counter(" ".join(pieces[i : i + rep_len]) for i in range(len(pieces) - rep_len + 1)).values()
     return sum(count for count in counts if count > 1) / sum(counts) if counts else 0.0
 
 

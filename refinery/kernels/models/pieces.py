@@ -69,11 +69,11 @@ def cut(joined: str, ends: Sequence[int] | None) -> list[str]:
     """The pieces of a text from its joined string and their ends."""
     if ends is None:
         return joined.split(" ") if joined else []
-    data, start, found = joined.encode(), 0, []
+    data, start, pieces = joined.encode(), 0, []
     for end in ends:
-        found.append(data[start:end].decode())
+        pieces.append(data[start:end].decode())
         start = end + 1
-    return found
+    return pieces
 
 
 def no_ends(rows: int) -> pa.Array:

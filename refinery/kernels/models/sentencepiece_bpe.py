@@ -29,7 +29,7 @@ def ranks(scores: np.ndarray) -> np.ndarray:
 def join_symbols(text, start, end, pieces, symbols, ranks, unknown, scratch):
     """Write the ends (from `start` on) of the pieces of text[start:end] to scratch.ends; returns their number.
 
-    scratch.found gets the number of each piece, at its end.
+    scratch.numbers gets the number of each piece, at its end.
     """
     links, units = scratch.links, scratch.units
     count = _cut(text, start, end, pieces, symbols, links, units)
@@ -42,7 +42,7 @@ def join_symbols(text, start, end, pieces, symbols, ranks, unknown, scratch):
         place = links[BEGIN, symbol] + links[SIZE, symbol]
         number = value_of(units[symbol])
         scratch.ends[top] = place
-        scratch.found[place] = number if number >= 0 else unknown
+        scratch.numbers[place] = number if number >= 0 else unknown
         top += 1
         symbol = links[FOLLOWING, symbol]
     return top

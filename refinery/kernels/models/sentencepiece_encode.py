@@ -64,7 +64,7 @@ class Scratch(NamedTuple):
     words: np.ndarray
     totals: np.ndarray
     origins: np.ndarray
-    found: np.ndarray
+    numbers: np.ndarray
     ends: np.ndarray
     links: np.ndarray
     units: np.ndarray
@@ -84,13 +84,13 @@ record(
 
 def new_scratch(room: int, is_bpe: bool, memory: np.ndarray, seen: np.ndarray) -> Scratch:
     """Room for a text of so many bytes; what is never written is never allocated by the system."""
-    words, origins, found, ends = (np.empty(room + 1, np.int32) for _ in range(4))
+    words, origins, numbers, ends = (np.empty(room + 1, np.int32) for _ in range(4))
     more = room + 1 if is_bpe else 1
     links, units, heap = np.empty((4, more), np.int32), np.empty(more, np.int64), np.empty((2, 3 * more), np.int64)
     keys, sums = np.zeros((GROUP, 4), np.int64), np.empty((2, LONGEST + 1), np.float64)
     begins = np.empty(LONGEST + 1, np.int32)
     text, totals = np.empty(room + SPARE, np.uint8), np.empty(room + 1, np.float32)
-    return Scratch(text, words, totals, origins, found, ends, links, units, heap, memory, seen, keys, sums, begins)
+    return Scratch(text, words, totals, origins, numbers, ends, links, units, heap, memory, seen, keys, sums, begins)
 
 
 @kernel
@@ -126,7 +126,7 @@ def encode_text(size, pieces, symbols, scratch, out, w):
                     text, start, length, pieces.trie, scores, scratch.origins, scratch.sums, scratch.begins
                 )
             remember(
-                memory, slot, first, second, third, length, scratch.ends, scratch.found, top, options[UNKNOWN], margin
+                memory, slot, first, second, third, length, scratch.ends, scratch.numbers, top, options[UNKNOWN], margin
             )
         after_unknown, w = _number(start, top, after_unknown, pieces, scratch, out, w)
     return w
@@ -161,7 +161,7 @@ def _cut_word(start, end, total, pieces, symbols, scratch):
         options[UNKNOWN],
         scratch.totals,
         scratch.origins,
-        scratch.found,
+        scratch.numbers,
     )
     return total, _forward(scratch.origins, end - start, scratch.ends)
 
@@ -173,7 +173,7 @@ def _number(start, count, after_unknown, pieces, scratch, out, w):
     begin = start
     for piece in range(count):
         place = np.int64(scratch.ends[piece])
-        number = scratch.found[place]
+        number = scratch.numbers[place]
         is_unknown = number == pieces.options[UNKNOWN]
         if not is_unknown:
             out[w] = number
@@ -220,11 +220,11 @@ def _word_starts(text, size, starts):
     """Write the places of escaped spaces behind the place 0, where words begin; returns the number of words."""
     count = 1
     for i in range(0, size - 2, BLOCK):
-        found = _space_symbols(text, i) & low_bits(min(size - 2 - i, BLOCK))
+        symbols = _space_symbols(text, i) & low_bits(min(size - 2 - i, BLOCK))
         if i == 0:
-            found &= ~np.uint64(1)
-        while found:
-            starts[count] = i + first_set(found)
+            symbols &= ~np.uint64(1)
+        while symbols:
+            starts[count] = i + first_set(symbols)
             count += 1
-            found &= found - np.uint64(1)
+            symbols &= symbols - np.uint64(1)
     return count

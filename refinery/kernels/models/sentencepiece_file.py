@@ -54,28 +54,28 @@ def read(path: str) -> ModelFile:
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             view = memoryview(data)
             try:
-                found = _parsed(view)
+                model = _parsed(view)
             finally:
                 view.release()
-    _judge(found)
-    return found
+    _judge(model)
+    return model
 
 
 def _parsed(data: memoryview) -> ModelFile:
-    found = ModelFile()
+    model = ModelFile()
     for number, wire, start, end in fields(data, 0, len(data)):
         if number in (1, 2, 3) and wire != BYTES:
             raise Damaged(f"field {number} is no message")
         if number == 1:
-            found.pieces.append(_piece(data, start, end))
+            model.pieces.append(_piece(data, start, end))
         elif number == 2:
-            _settings(data, start, end, _TRAINER, found)
+            _settings(data, start, end, _TRAINER, model)
         elif number == 3:
-            _settings(data, start, end, _NORMALIZER, found)
+            _settings(data, start, end, _NORMALIZER, model)
             for inner, kind, first, last in fields(data, start, end):
                 if inner == 2 and kind == BYTES:
-                    found.charsmap = bytes(data[first:last])
-    return found
+                    model.charsmap = bytes(data[first:last])
+    return model
 
 
 def _piece(data: memoryview, start: int, end: int) -> tuple[bytes, float, int]:
@@ -90,22 +90,22 @@ def _piece(data: memoryview, start: int, end: int) -> tuple[bytes, float, int]:
     return piece, score, kind
 
 
-def _settings(data: memoryview, start: int, end: int, names: dict[int, str], found: Any) -> None:
+def _settings(data: memoryview, start: int, end: int, names: dict[int, str], model: Any) -> None:
     for number, wire, value, _ in fields(data, start, end):
         if number in names and wire == VARINT:
-            setattr(found, names[number], value if names[number] == "kind" else int(value != 0))
+            setattr(model, names[number], value if names[number] == "kind" else int(value != 0))
 
 
-def _judge(found: ModelFile) -> None:
+def _judge(model: ModelFile) -> None:
     """Refuse what the library refuses or reads in a way of its own. Raises Damaged and Unsupported."""
-    if not found.pieces:
+    if not model.pieces:
         raise Damaged("it has no pieces")
-    if found.kind not in (UNIGRAM, BPE):
+    if model.kind not in (UNIGRAM, BPE):
         raise Unsupported("it is neither a unigram model nor a BPE model")
-    if not found.escape_spaces:
+    if not model.escape_spaces:
         raise Unsupported("it escapes no spaces, so pieces hold them")
     seen: set[bytes] = set()
-    for number, (piece, score, kind) in enumerate(found.pieces):
+    for number, (piece, score, kind) in enumerate(model.pieces):
         if not piece or b"\0" in piece or len(piece) >= LONGEST or not NORMAL <= kind <= BYTE:
             raise Unsupported(f"piece {number} is unusual")
         if not math.isfinite(score) or piece in seen:
@@ -117,13 +117,13 @@ def _judge(found: ModelFile) -> None:
             piece.decode()
         except UnicodeDecodeError:
             raise Unsupported(f"piece {number} is not UTF-8") from None
-    if sum(len(piece) for piece, _, _ in found.pieces) > _MOST_BYTES:
+    if sum(len(piece) for piece, _, _ in model.pieces) > _MOST_BYTES:
         raise Unsupported("its pieces are too many")
-    kinds = [kind for _, _, kind in found.pieces]
+    kinds = [kind for _, _, kind in model.pieces]
     if kinds.count(UNKNOWN) != 1 or NORMAL not in kinds:
         raise Unsupported("it has not one piece for what is unknown, or no plain piece")
-    of_bytes = {piece for piece, _, kind in found.pieces if kind == BYTE}
-    if of_bytes != ({b"<0x%02X>" % byte for byte in range(256)} if found.byte_fallback else set()):
+    of_bytes = {piece for piece, _, kind in model.pieces if kind == BYTE}
+    if of_bytes != ({b"<0x%02X>" % byte for byte in range(256)} if model.byte_fallback else set()):
         raise Unsupported("its pieces of bytes are not those of all bytes")
-    if found.kind == BPE and UNUSED in kinds:
+    if model.kind == BPE and UNUSED in kinds:
         raise Unsupported("it is a BPE model with unused pieces")

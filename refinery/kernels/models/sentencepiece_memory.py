@@ -93,18 +93,18 @@ def write(memory, slot, scores, total, out, w):
 
 
 @kernel
-def remember(memory, slot, first, second, third, size, ends, found, pieces, unknown, margin):
-    """Keep a word, unless it has many pieces or one that is unknown. ends, found: of its pieces."""
+def remember(memory, slot, first, second, third, size, ends, numbers, pieces, unknown, margin):
+    """Keep a word, unless it has many pieces or one that is unknown. ends, numbers: of its pieces."""
     if pieces > MOST_PIECES or margin <= 0:
         return
     form = np.int64(size) | (np.int64(pieces) << 8)
     for piece in range(pieces):
-        if found[ends[piece]] == unknown:
+        if numbers[ends[piece]] == unknown:
             return
     for column in range(NUMBERS, COLUMNS):
         memory[slot, column] = 0
     for piece in range(pieces):
-        memory[slot, NUMBERS + (piece >> 1)] |= np.int64(found[ends[piece]]) << (32 * (piece & 1))
+        memory[slot, NUMBERS + (piece >> 1)] |= np.int64(numbers[ends[piece]]) << (32 * (piece & 1))
     memory[slot, KEY], memory[slot, KEY + 1], memory[slot, KEY + 2] = first, second, third
     memory[slot, FORM], memory[slot, MARGIN] = form, np.int64(min(margin, _WIDEST) * _SCALE)
 

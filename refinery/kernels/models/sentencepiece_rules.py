@@ -238,14 +238,14 @@ def _next(data, i, end, rules):
 @kernel
 def longest_symbol(data, i, end, symbols):
     """Length of the longest of the user's symbols with which the text begins, 0 without one."""
-    unit, longest, found = symbols[0], 0, 0
+    unit, longest, count = symbols[0], 0, 0
     for k in range(i, end):
         unit = child(symbols, unit, data[k])
         if not is_child(unit, data[k]):
             break
-        if value_of(unit) >= 0 and found < _MOST_SYMBOLS:
+        if value_of(unit) >= 0 and count < _MOST_SYMBOLS:
             longest = k + 1 - i
-            found += 1
+            count += 1
     return longest
 
 
@@ -253,16 +253,16 @@ def longest_symbol(data, i, end, symbols):
 def _rule(data, i, end, units):
     """Length of the longest rule that applies, 0 without one, and where its text begins."""
     place = _offset(np.int64(units[0]))
-    longest = text = found = np.int64(0)
+    longest = text = count = np.int64(0)
     for k in range(i, end):
         place ^= np.int64(data[k])
         unit = np.int64(units[place])
         if unit & _LABEL != data[k]:
             break
         place ^= _offset(unit)
-        if unit & _HAS_VALUE and found < _MOST_RULES:
+        if unit & _HAS_VALUE and count < _MOST_RULES:
             longest, text = k + 1 - i, np.int64(units[place]) & (_IS_VALUE - 1)
-            found += 1
+            count += 1
     return longest, text
 
 

@@ -16,10 +16,10 @@ THRESHOLD = np.float32(100000.0)
 
 
 @kernel
-def best_path(text, start, end, total, trie, scores, unknown, totals, origins, found):
+def best_path(text, start, end, total, trie, scores, unknown, totals, origins, numbers):
     """Fill in the best pieces of text[start:end], which begins with a total; returns the total at the end.
 
-    totals, origins, found: for each byte position from `start` on, the best total, where its last piece begins, and the
+    totals, origins, numbers: for each byte position from `start` on, the best total, where its last piece begins, and the
     number of that piece. scores: those of the pieces, then that of an unknown character.
     """
     size = end - start
@@ -46,20 +46,20 @@ def best_path(text, start, end, total, trie, scores, unknown, totals, origins, f
             k += 1
             number = value_of(unit)
             if number >= 0:
-                _offer(k, here + scores[number], at, number, totals, origins, found)
+                _offer(k, here + scores[number], at, number, totals, origins, numbers)
                 frontier = max(frontier, k)
                 single = single or k == after
         if not single:
-            _offer(after, here + scores[-1], at, unknown, totals, origins, found)
+            _offer(after, here + scores[-1], at, unknown, totals, origins, numbers)
             frontier = max(frontier, after)
         at = after
     return totals[size]
 
 
 @inlined
-def _offer(place, total, origin, number, totals, origins, found):
+def _offer(place, total, origin, number, totals, origins, numbers):
     """Take a candidate for the best path to a place."""
     if total > totals[place]:
         totals[place] = total
         origins[place] = origin
-        found[place] = number
+        numbers[place] = number

@@ -86,23 +86,23 @@ def read(path: str) -> TokenizerFile:
     with open(path, "rb") as file:
         data = file.read()
     try:
-        found = json.loads(data)
+        content = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise Unsupported(f"it is no JSON: {error}") from None
     try:
-        return _tokenizer(_mapping(found, _TOP, "the file"))
+        return _tokenizer(_mapping(content, _TOP, "the file"))
     except (KeyError, TypeError, AttributeError) as error:
         raise Unsupported(f"its form is another one ({type(error).__name__}: {error})") from None
 
 
-def _tokenizer(found: Mapping[str, Any]) -> TokenizerFile:
-    model = _mapping(found["model"], _MODEL, "the model")
+def _tokenizer(content: Mapping[str, Any]) -> TokenizerFile:
+    model = _mapping(content["model"], _MODEL, "the model")
     _need(model["type"] == "BPE", f"its model is {model['type']}")
     for name in ("dropout", "continuing_subword_prefix", "end_of_word_suffix"):
         _need(model.get(name) is None, f"its model has {name}")
-    nfc = _is_nfc(found.get("normalizer"))
-    split, digits, prefix = _words(found.get("pre_tokenizer"))
-    raw, cooked = _added(found.get("added_tokens") or [], nfc)
+    nfc = _is_nfc(content.get("normalizer"))
+    split, digits, prefix = _words(content.get("pre_tokenizer"))
+    raw, cooked = _added(content.get("added_tokens") or [], nfc)
     vocabulary = _vocabulary(model["vocab"])
     return TokenizerFile(
         vocabulary=_in_bytes(vocabulary),
@@ -114,7 +114,7 @@ def _tokenizer(found: Mapping[str, Any]) -> TokenizerFile:
         nfc=nfc,
         raw=raw,
         cooked=cooked,
-        special=_specials(found.get("post_processor")),
+        special=_specials(content.get("post_processor")),
     )
 
 
@@ -144,10 +144,10 @@ def _is_nfc(normalizer: Any) -> bool:
     return bool(kinds)
 
 
-def _words(found: Any) -> tuple[int, int, bool]:
+def _words(pre_tokenizer: Any) -> tuple[int, int, bool]:
     """The way to cut words, the digits of a number at most, and whether a space is put before a text."""
-    _need(found is not None, "it has no pre_tokenizer")
-    steps = found["pretokenizers"] if found["type"] == "Sequence" else [found]
+    _need(pre_tokenizer is not None, "it has no pre_tokenizer")
+    steps = pre_tokenizer["pretokenizers"] if pre_tokenizer["type"] == "Sequence" else [pre_tokenizer]
     kinds = [step["type"] for step in steps]
     _need(kinds in (["ByteLevel"], ["Split", "ByteLevel"]), f"its pre_tokenizer is {' and '.join(kinds)}")
     last = steps[-1]
@@ -176,28 +176,28 @@ def _added(tokens: Sequence[Mapping[str, Any]], nfc: bool) -> tuple[tuple[str, .
     return tuple(one for one in contents if one not in cooked), tuple(one for one in contents if one in cooked)
 
 
-def _specials(found: Any) -> int:
+def _specials(processor: Any) -> int:
     """Number of tokens that are added to each text."""
-    if found is None or found["type"] == "ByteLevel":
+    if processor is None or processor["type"] == "ByteLevel":
         return 0
-    if found["type"] == "Sequence":
-        counts = [_specials(step) for step in found["processors"]]
+    if processor["type"] == "Sequence":
+        counts = [_specials(step) for step in processor["processors"]]
         _need(sum(count > 0 for count in counts) < 2, "its post_processor adds tokens in two steps")
         return sum(counts)
-    _need(found["type"] == "TemplateProcessing", f"its post_processor is {found['type']}")
-    template = found["single"]
+    _need(processor["type"] == "TemplateProcessing", f"its post_processor is {processor['type']}")
+    template = processor["single"]
     texts = [part["Sequence"]["id"] for part in template if "Sequence" in part]
     _need(texts == ["A"], "its post_processor repeats the text, or leaves it out")
     names = [part["SpecialToken"]["id"] for part in template if "Sequence" not in part]
-    return sum(len(found["special_tokens"][name]["ids"]) for name in names)
+    return sum(len(processor["special_tokens"][name]["ids"]) for name in names)
 
 
-def _vocabulary(found: Any) -> dict[str, int]:
-    _need(isinstance(found, dict), "its vocabulary is no mapping")
-    numbers = list(found.values())
+def _vocabulary(tokens: Any) -> dict[str, int]:
+    _need(isinstance(tokens, dict), "its vocabulary is no mapping")
+    numbers = list(tokens.values())
     good = all(type(number) is int and 0 <= number < 1 << 31 for number in numbers)
     _need(good and len({*numbers}) == len(numbers), "its vocabulary has numbers that are unusual or there twice")
-    return dict(found)
+    return dict(tokens)
 
 
 def alphabet() -> list[str]:
@@ -215,17 +215,17 @@ def _in_bytes(vocabulary: Mapping[str, int]) -> dict[bytes, int]:
     table = {code: chr(byte) for code, byte in bytes_of.items()} | {
         code: "\u0100" for code in range(256) if code not in bytes_of
     }
-    found = {}
+    by_bytes = {}
     for token, number in vocabulary.items():
         text = token.translate(table)
         if text and all(char < "\u0100" for char in text):
-            found[text.encode("latin-1")] = number
-    return found
+            by_bytes[text.encode("latin-1")] = number
+    return by_bytes
 
 
-def _merges(found: Sequence[Any], vocabulary: Mapping[str, int]) -> list[tuple[int, int, int]]:
+def _merges(merges: Sequence[Any], vocabulary: Mapping[str, int]) -> list[tuple[int, int, int]]:
     """Numbers of the parts and the union of each merge."""
-    pairs = [tuple(merge.split(" ")) if isinstance(merge, str) else tuple(merge) for merge in found]
+    pairs = [tuple(merge.split(" ")) if isinstance(merge, str) else tuple(merge) for merge in merges]
     _need(all(len(pair) == 2 for pair in pairs), "it has merges that are no pairs")
     _need(len({*pairs}) == len(pairs), "it has a merge twice")
     _need(not any(left.startswith("#version") for left, _ in pairs), "its merges have a version")

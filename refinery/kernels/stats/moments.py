@@ -99,12 +99,12 @@ def rounded(values: np.ndarray, digits: int) -> np.ndarray:
     with np.errstate(invalid="ignore", over="ignore"):
         scaled = values * 10.0**digits if digits >= 0 else values / 10.0**-digits
         near = np.rint(scaled)
-        found = near / 10.0**digits if digits >= 0 else near * 10.0**-digits
+        result = near / 10.0**digits if digits >= 0 else near * 10.0**-digits
         # Arithmetic decides far from a tie; the digits themselves decide near a tie or for a large number.
         unclear = (np.abs(scaled) >= 1e9) | (np.abs(np.abs(scaled - np.floor(scaled)) - 0.5) <= 1e-6)
     at = np.flatnonzero(unclear & np.isfinite(values))
-    found[at] = [round(value, digits) for value in values[at].tolist()]
-    return np.where(np.isfinite(values), found, values)
+    result[at] = [round(value, digits) for value in values[at].tolist()]
+    return np.where(np.isfinite(values), result, values)
 
 
 def _round_whole(values: np.ndarray, step: int) -> np.ndarray:

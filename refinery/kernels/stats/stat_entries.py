@@ -132,7 +132,7 @@ def _read_object(data, i, end, row, facts, numbers, hard):
 
     On failure returns (position of the failure, DAMAGED), or FULL when `hard` has no room.
     """
-    given = 0
+    fields = 0
     i = _after_space(data, i + 1, end)
     if i < end and byte_at(data, i) == 125:
         facts[row, GIVEN] = 0
@@ -159,16 +159,16 @@ def _read_object(data, i, end, row, facts, numbers, hard):
             if state == HARD and not _put_hard(hard, row, field, i, after):
                 return i, FULL
             numbers[row, field] = value
-            given |= 1 << field
+            fields |= 1 << field
         elif field == _IS_UNIT:
             word = load_word(data, i)
             if word & _6 == _TASK:
-                given |= TASK
+                fields |= TASK
                 after = i + 6
             elif word & _5 == _DOC:
                 after = i + 5
             elif byte_at(data, i) == 34:
-                given |= OTHER
+                fields |= OTHER
                 facts[row, UNIT] = i
                 after = skip_string(data, i, end)
             else:
@@ -182,7 +182,7 @@ def _read_object(data, i, end, row, facts, numbers, hard):
             return i, DAMAGED
         mark = byte_at(data, i)
         if mark == 125:
-            facts[row, GIVEN] = given
+            facts[row, GIVEN] = fields
             return i + 1, DONE
         if mark != 44:
             return i, DAMAGED

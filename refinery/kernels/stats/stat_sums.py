@@ -59,24 +59,24 @@ def meaning(row, facts, numbers, out):
     An entry omits: a mean of 1; an n of 1, or the n when the mean is 1 and the total is n; a minimum and maximum equal
     to the mean; a variance of 0.
     """
-    given = facts[row, GIVEN]
+    fields = facts[row, GIVEN]
     total = numbers[row, TOTAL]
-    if given & (1 << TOTAL) == 0:
+    if fields & (1 << TOTAL) == 0:
         return NO_TOTAL, False
-    if given & IS_NUMBER:
+    if fields & IS_NUMBER:
         out[0], out[1], out[2], out[3], out[4], out[5] = 1.0, total, 0.0, total, total, total
         return DONE, total == 0
-    mean = numbers[row, MEAN] if given & (1 << MEAN) else 1.0
-    n = numbers[row, N] if given & (1 << N) else (total if mean == 1 else 1.0)
-    low = numbers[row, MIN] if given & (1 << MIN) else mean
-    high = numbers[row, MAX] if given & (1 << MAX) else mean
-    variance = numbers[row, VARIANCE] if given & (1 << VARIANCE) else 0.0
+    mean = numbers[row, MEAN] if fields & (1 << MEAN) else 1.0
+    n = numbers[row, N] if fields & (1 << N) else (total if mean == 1 else 1.0)
+    low = numbers[row, MIN] if fields & (1 << MIN) else mean
+    high = numbers[row, MAX] if fields & (1 << MAX) else mean
+    variance = numbers[row, VARIANCE] if fields & (1 << VARIANCE) else 0.0
     if not (0 <= n < 2.0**53 and n == math.floor(n)):
         return BAD_N, False
     out[0], out[1], out[3], out[4], out[5] = n, mean, low, high, total
     out[2] = variance * (n - 1) if n > 1 else 0.0
     # One value has no spread: datatrove omits n when it equals the total, though rounding has moved the mean from 1.
-    return DONE, given & (1 << N) == 0 and mean != 1 and (low != high or variance != 0)
+    return DONE, fields & (1 << N) == 0 and mean != 1 and (low != high or variance != 0)
 
 
 @inlined
@@ -158,13 +158,13 @@ def _add_entry(key, row, facts, numbers, out, known, values, tallies):
     how, guess = meaning(row, facts, numbers, out)
     if how != DONE:
         return how
-    given = facts[row, GIVEN]
+    fields = facts[row, GIVEN]
     tallies[UNKNOWN] += guess
     if known[key, KEY_UNIT] == 0:
-        known[key, KEY_UNIT] = facts[row, UNIT] if given & OTHER else 1 if given & TASK else 0
-    if given & (1 << NANS):
+        known[key, KEY_UNIT] = facts[row, UNIT] if fields & OTHER else 1 if fields & TASK else 0
+    if fields & (1 << NANS):
         known[key, KEY_NANS] += np.int64(numbers[row, NANS])
-    if given & (1 << INFINITIES):
+    if fields & (1 << INFINITIES):
         known[key, KEY_INFINITIES] += np.int64(numbers[row, INFINITIES])
     n = np.int64(out[0])
     if not (math.isfinite(out[1]) and math.isfinite(out[3]) and math.isfinite(out[4])):
@@ -177,7 +177,7 @@ def _add_entry(key, row, facts, numbers, out, known, values, tallies):
         values[key, KEY_MAX] = max(values[key, KEY_MAX], out[4])
     _add_to(values, key, KEY_TOTAL, out[5])
     if n > 0:
-        _add_moments(key, n, out, numbers[row, LOW] if given & (1 << LOW) else 0.0, known, values)
+        _add_moments(key, n, out, numbers[row, LOW] if fields & (1 << LOW) else 0.0, known, values)
     return DONE
 
 

@@ -20,10 +20,10 @@ _POLICIES = tuple(phrase for phrase, kind, _ in PHRASES if kind == POLICY)
 
 def c4_lines(column: pa.Array, rules: Sequence[int], by_sentence: bool, language: str) -> pa.Array:
     """The rest of each text, and counts, as a struct; NULL for NULL."""
-    found = [None if text is None else _judged(text, rules, by_sentence, language) for text in column.to_pylist()]
-    counts = np.array([row[1] if row else [0] * len(FIELDS) for row in found], np.int64).reshape(-1, len(FIELDS))
+    judged = [None if text is None else _judged(text, rules, by_sentence, language) for text in column.to_pylist()]
+    counts = np.array([row[1] if row else [0] * len(FIELDS) for row in judged], np.int64).reshape(-1, len(FIELDS))
     fields = {name: counts[:, k] for k, name in enumerate(FIELDS)}
-    return structs(present(column), delta=of_texts([row[0] if row else None for row in found]), **fields)
+    return structs(present(column), delta=of_texts([row[0] if row else None for row in judged]), **fields)
 
 
 def _judged(text: str, rules: Sequence[int], by_sentence: bool, language: str) -> tuple[str | None, list[int]]:

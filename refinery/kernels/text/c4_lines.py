@@ -129,10 +129,10 @@ def _judge(data, begin, end, room, known, table, limits, starts, out, w, counts)
         if verdict > KEPT:
             return first, 0
         if verdict == KEPT:
-            found, needed = _sentences(out, w, place, room, known, table, limits, len(starts) > 0)
+            begun, needed = _sentences(out, w, place, room, known, table, limits, len(starts) > 0)
             if needed:
                 return first, needed
-            counts[SENTENCES] += found
+            counts[SENTENCES] += begun
             counts[KEPT_LINES] += 1
             out[place] = 0x20 if len(starts) else LINE_FEED
             w = place + 1
@@ -147,10 +147,10 @@ def _sentences(out, begin, end, room, known, table, limits, by_sentence):
         return 0, 0
     if by_sentence:
         return 1, 0
-    found, needed = sentence_starts(
+    count, needed = sentence_starts(
         out, begin, end, room, table.classes, known, table.pairs, table.phrases, table.facts[0, :0]
     )
-    return max(found, 1), needed
+    return max(count, 1), needed
 
 
 @kernel

@@ -49,10 +49,10 @@ def find_phrases(data, start, end, letters, facts):
     i = start
     while i < end:
         if i + BLOCK + 2 <= len(data):
-            found = _parts(data, i) & low_bits(min(BLOCK, end - i))
-            while found:
-                kinds |= _kinds_at(data, start, i + first_set(found), end, letters, facts)
-                found &= found - np.uint64(1)
+            hits = _parts(data, i) & low_bits(min(BLOCK, end - i))
+            while hits:
+                kinds |= _kinds_at(data, start, i + first_set(hits), end, letters, facts)
+                hits &= hits - np.uint64(1)
             i += BLOCK
         else:
             kinds |= _kinds_at(data, start, i, end, letters, facts)

@@ -67,9 +67,9 @@ def count_rows(data, offsets, valid, bits, added, counts):
     """
     for row in range(len(valid)):
         if valid[row]:
-            found = _count(data, offsets[row], offsets[row + 1], bits, added)
+            of_text = _count(data, offsets[row], offsets[row + 1], bits, added)
             for k in range(7):
-                counts[k, row] = found[k]
+                counts[k, row] = of_text[k]
 
 
 @kernel

@@ -37,9 +37,9 @@ def kinds() -> np.ndarray:
 def _next_at(data, i, end, tables):
     """Position of the next @, or `end`."""
     while i < end and i + BLOCK <= len(data):
-        found = at_signs(data, i)
-        if found:
-            return min(i + first_set(found), end)
+        hits = at_signs(data, i)
+        if hits:
+            return min(i + first_set(hits), end)
         i += BLOCK
     while i < end and data[i] != AT:
         i += 1

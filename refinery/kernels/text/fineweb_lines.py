@@ -20,6 +20,6 @@ def fineweb_lines(column: pa.Array, short: int, ends: Sequence[str] | None) -> p
     (None: marks that end sentences); duplicate_chars, the characters of those that repeat an earlier one; short, those with
     at most `short` characters.
     """
-    found = piece_stats(column, False, True, [short], [], tuple(END_MARKS) if ends is None else ends)
-    fields = {name: found.field(name) for name in FIELDS} | {"short": items(found.field("short"))}
+    stats = piece_stats(column, False, True, [short], [], tuple(END_MARKS) if ends is None else ends)
+    fields = {name: stats.field(name) for name in FIELDS} | {"short": items(stats.field("short"))}
     return structs(present(column), **fields)

@@ -43,8 +43,8 @@ def first_license(column: pa.Array, pattern: regex.Pattern[str]) -> pa.Array:
     pages = column.to_pylist()
     names = [[] if page is None else licenses(page, pattern) for page in pages]
     valid = np.array([page is not None for page in pages], np.bool_)
-    counts = ints(np.array([len(found) for found in names], np.int64))
-    return structs(valid, first=of_texts([found[0] if found else None for found in names]), n=counts)
+    counts = ints(np.array([len(of_page) for of_page in names], np.int64))
+    return structs(valid, first=of_texts([of_page[0] if of_page else None for of_page in names]), n=counts)
 
 
 of_elements = partial(first_license, pattern=ELEMENTS)

@@ -138,8 +138,8 @@ def _class_count(data, i, end, bit, cases):
         if i + BLOCK <= len(data):
             here = low_bits(stop - i)
             if wide(data, i) & here == 0:
-                found = _capitals(data, i) if bit == UPPER else digits(data, i)
-                counted += count_set(found & here)
+                hits = _capitals(data, i) if bit == UPPER else digits(data, i)
+                counted += count_set(hits & here)
                 chars += stop - i
                 i = stop
                 continue

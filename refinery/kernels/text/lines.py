@@ -77,10 +77,10 @@ def line_ends(data, start, end, ends):
     i = start
     while i < end and n < len(ends):
         part = data[i : min(i + 64, end)]
-        found = np.uint8(0)
+        hit = np.uint8(0)
         for j in range(len(part)):
-            found |= np.uint8(part[j] == np.uint8(10))
-        if found:
+            hit |= np.uint8(part[j] == np.uint8(10))
+        if hit:
             for j in range(len(part)):
                 if part[j] == 10:
                     if n == len(ends):

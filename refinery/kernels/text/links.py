@@ -97,9 +97,9 @@ def _next(data, i, high, tables):
     while i < high:
         if i < BEFORE or i + BLOCK + AFTER > len(data):  # at the edges of the buffer every byte is a candidate
             return i
-        found = _link_heads(data, i) if tables[0] == LINKS else _first_numbers(data, i)
-        if found:
-            return min(i + first_set(found), high)
+        hits = _link_heads(data, i) if tables[0] == LINKS else _first_numbers(data, i)
+        if hits:
+            return min(i + first_set(hits), high)
         i += BLOCK
     return high
 

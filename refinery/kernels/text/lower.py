@@ -41,7 +41,7 @@ def _lower_case() -> np.ndarray:
 @entry("uint8[] int64[] bool[] int32[] uint8[] int64[] bool[] -> int64")
 def lower_rows(data, offsets, valid, rules, out, out_offsets, exact):
     """Write texts in lower case; returns the number of those that need Python, which are marked in `exact`."""
-    w, found = 0, 0
+    w, count = 0, 0
     for row in range(len(valid)):
         i, end = offsets[row], offsets[row + 1] if valid[row] else offsets[row]
         while i < end:
@@ -60,9 +60,9 @@ def lower_rows(data, offsets, valid, rules, out, out_offsets, exact):
                 cp, i = decode(data, i)
                 exact[row] |= rules[cp] < 0
                 w = encode(cp if rules[cp] < 0 else rules[cp], out, w)
-        found += exact[row]
+        count += exact[row]
         out_offsets[row + 1] = w
-    return found
+    return count
 
 
 @inlined

@@ -83,31 +83,31 @@ def sentences(view: Texts, rules: Sequence[int], limits: Sequence[float], string
     counts, state = np.zeros(len(view), np.int64), np.zeros(len(strings_of.patterns.firsts), np.uint64)
     room = max(view.size // 32, 64)
     while True:
-        found, places = np.zeros(room, np.uint8), np.zeros((2, room), np.int64)
+        rules_broken, places = np.zeros(room, np.uint8), np.zeros((2, room), np.int64)
         used = find_sentences(
-            view.data, view.offsets, view.valid, wanted, bounds, strings_of.patterns, properties(), state, counts, found,
+            view.data, view.offsets, view.valid, wanted, bounds, strings_of.patterns, properties(), state, counts, rules_broken,
             places,
         )  # fmt: skip
         if used <= room:
             break
         room = used
-    result = Sentences(np.ascontiguousarray(places[:, :used]), found[:used], counts)
+    result = Sentences(np.ascontiguousarray(places[:, :used]), rules_broken[:used], counts)
     if wanted & CURSED and (strings_of.literals or strings_of.expressions):
         _search_others(view, result, strings_of)
     return result
 
 
-def _search_others(view: Texts, found: Sentences, strings_of: Cursed) -> None:
+def _search_others(view: Texts, sentences: Sentences, strings_of: Cursed) -> None:
     """Set the bit CURSED for what the kernel does not search."""
-    for number, (start, end) in enumerate(found.bounds.T.tolist()):
+    for number, (start, end) in enumerate(sentences.bounds.T.tolist()):
         text = view.data[start:end].tobytes().decode()
         if any(one in text for one in strings_of.literals) or any(one.search(text) for one in strings_of.expressions):
-            found.rules[number] |= CURSED
+            sentences.rules[number] |= CURSED
 
 
-def texts_of(view: Texts, found: Sentences, rows: np.ndarray) -> pa.Array:
+def texts_of(view: Texts, sentences: Sentences, rows: np.ndarray) -> pa.Array:
     """The sentences of the texts chosen by `rows` (bool), with blanks in place of line feeds."""
-    chosen = found.bounds[:, np.repeat(rows, found.counts)]
+    chosen = sentences.bounds[:, np.repeat(rows, sentences.counts)]
     parts = [view.data[start:end] for start, end in chosen.T.tolist()]
     offsets = np.append(0, np.cumsum([len(part) for part in parts])).astype(np.int64)
     data = np.concatenate([*parts, np.zeros(1, np.uint8)])
@@ -116,17 +116,17 @@ def texts_of(view: Texts, found: Sentences, rows: np.ndarray) -> pa.Array:
 
 
 def status_and_annotation(
-    found: Sentences, rules: Sequence[int], fewest: int, most_share: float
+    sentences: Sentences, rules: Sequence[int], fewest: int, most_share: float
 ) -> tuple[pa.Array, pa.Array]:
     """Status and annotation of each text: JSON of the number of sentences and, for each rule, the sentences that break it."""
     statuses, annotated = list[str | None](), list[str | None]()
-    starts = np.append(0, np.cumsum(found.counts))
-    for row, count in enumerate(found.counts.tolist()):
+    starts = np.append(0, np.cumsum(sentences.counts))
+    for row, count in enumerate(sentences.counts.tolist()):
         if count < fewest:
             statuses.append(TOO_SHORT)
             annotated.append(None)
             continue
-        broken = found.rules[starts[row] : starts[row + 1]]
+        broken = sentences.rules[starts[row] : starts[row + 1]]
         suspicious = int(np.count_nonzero(broken))
         statuses.append(SUSPICIOUS if suspicious / count > most_share else SURVIVED)
         lists = {f"rule.{rule}": np.flatnonzero(broken & (1 << rule)).tolist() for rule in rules} if suspicious else {}

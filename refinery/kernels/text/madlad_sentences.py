@@ -126,9 +126,9 @@ def _capitals(data, i, end, properties):
 @kernel
 def _technical(data, start, end):
     """Number of digits and of the characters { } + / ( ) >."""
-    found = 0
+    count = 0
     for i in range(start, end):
         byte = data[i]
         marks = byte == 0x7B or byte == 0x7D or byte == 0x2B or byte == 0x28 or byte == 0x29 or byte == 0x3E
-        found += marks or 0x2F <= byte <= 0x39
-    return found
+        count += marks or 0x2F <= byte <= 0x39
+    return count

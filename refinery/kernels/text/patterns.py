@@ -196,12 +196,12 @@ def re2_equivalent(pattern: str) -> Re2 | None:
         return None
     reader = _Reader(pattern)
     try:
-        found = reader.alternatives()
+        alternatives = reader.alternatives()
     except _NotTaken:
         return None
-    if reader.at < len(pattern) or found.empty or reader.most > MOST_REPEATS:
+    if reader.at < len(pattern) or alternatives.empty or reader.most > MOST_REPEATS:
         return None
-    return Re2(found.text, reader.ascii_only, reader.groups, reader.groups_repeat)
+    return Re2(alternatives.text, reader.ascii_only, reader.groups, reader.groups_repeat)
 
 
 def _re2_template(repl: str, equivalent: Re2) -> str | None:
@@ -259,9 +259,9 @@ class _Reader:
         return char
 
     def eat(self, expected: str) -> bool:
-        found = self.pattern.startswith(expected, self.at)
-        self.at += len(expected) if found else 0
-        return found
+        there = self.pattern.startswith(expected, self.at)
+        self.at += len(expected) if there else 0
+        return there
 
     def alternatives(self) -> _Piece:
         branches = [self.sequence()]
@@ -326,15 +326,15 @@ class _Reader:
         return char + lazy
 
     def braces(self) -> str:
-        found = re.compile(r"([0-9]{1,4})(?:(,)([0-9]{0,4}))?\}").match(self.pattern, self.at)
-        if found is None:
+        match = re.compile(r"([0-9]{1,4})(?:(,)([0-9]{0,4}))?\}").match(self.pattern, self.at)
+        if match is None:
             raise _NotTaken
-        self.at = found.end()
-        low, high = int(found[1]), int(found[3] or found[1])
+        self.at = match.end()
+        low, high = int(match[1]), int(match[3] or match[1])
         if high < low or high == 0:
             raise _NotTaken
         self.most *= high
-        return f"{{{low},{found[3] and high}}}" if found[2] else f"{{{low}}}"
+        return f"{{{low},{match[3] and high}}}" if match[2] else f"{{{low}}}"
 
     def escape(self) -> _Piece:
         char = self.take()

@@ -76,14 +76,14 @@ def _measure(
     """Measure rows from `row` on, for `text_set.fill`; scratch is not used."""
     while row < len(valid):
         if valid[row]:
-            found = _measure_text(
+            of_text = _measure_text(
                 data, offsets[row], offsets[row + 1], table, paragraphs, skip_blank, short, long, class_table, ends,
                 shorter[row], longer[row],
             )  # fmt: skip
-            if found[0] < 0:
+            if of_text[0] < 0:
                 return row, 0
             for k in range(7):
-                counts[k, row] = found[k]
+                counts[k, row] = of_text[k]
         row += 1
     return row, 0
 

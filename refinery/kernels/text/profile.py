@@ -54,9 +54,9 @@ def count_rows(data, offsets, valid, by_byte, by_class, table, counts):
     """Fill counts, int64 (6, rows), in the order of FIELDS; invalid rows are left alone."""
     for row in range(len(valid)):
         if valid[row]:
-            found = _count(data, offsets[row], offsets[row + 1], by_byte, by_class, table)
+            of_text = _count(data, offsets[row], offsets[row + 1], by_byte, by_class, table)
             for k in range(6):
-                counts[k, row] = found[k]
+                counts[k, row] = of_text[k]
 
 
 @kernel

@@ -121,8 +121,8 @@ def _ratio_rows(
 
 @kernel
 def _of_units(units, length, n, room):
-    found = count_units(units, length, n, room.table, room.first, room.again, room.repeated)
-    return _ratio(room, found, length - n + 1)
+    of_units = count_units(units, length, n, room.table, room.first, room.again, room.repeated)
+    return _ratio(room, of_units, length - n + 1)
 
 
 @kernel
@@ -131,9 +131,9 @@ def _of_hashes(grams, room):
 
 
 @kernel
-def _ratio(room, found, grams):
-    """Ratio of a text with so many n-grams. found: see `_count`."""
-    different, recurring, often = found
+def _ratio(room, of_units, grams):
+    """Ratio of a text with so many n-grams. of_units: see `_count`."""
+    different, recurring, often = of_units
     most = _histogram(room.again, room.repeated[:often], room.frequencies)
     room.frequencies[1] = recurring - often
     return _share(room.frequencies[: most + 1], different, recurring, 0, 0) / grams

@@ -71,10 +71,10 @@ def replacer(next_place: Any, match: Any) -> Any:
         for row in range(len(valid)):
             if valid[row]:
                 low, high = offsets[row], offsets[row + 1]
-                found, end = replace_row(data, low, high, out, w, literals, bounds, tables)
+                replaced, end = replace_row(data, low, high, out, w, literals, bounds, tables)
                 if end < 0:
                     return -1
-                if found and not same(data, low, high, out, w, end):
+                if replaced and not same(data, low, high, out, w, end):
                     state[row] = CHANGED
                     w = end
             out_offsets[row + 1] = w

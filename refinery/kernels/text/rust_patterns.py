@@ -48,9 +48,9 @@ _NESTED = re.compile(r"&&|~~|--|\[[^\]]*\[(?!:)")
 def problems(pattern: str) -> list[str]:
     """Reasons why a pattern cannot be used, as sentences."""
     for refused, reason in _REFUSED.items():
-        for found in re.finditer(rf"\\\\|({refused})", pattern):
-            if found[1]:
-                return [f"{pattern!r} has {found[1]}: {reason}"]
+        for match in re.finditer(rf"\\\\|({refused})", pattern):
+            if match[1]:
+                return [f"{pattern!r} has {match[1]}: {reason}"]
     try:
         matcher(pattern)
     except ValueError as error:

@@ -58,16 +58,16 @@ def simple_places(pattern: str) -> list[Atom] | None:
     """The places of a simple expression in the syntax of Rust; None for another one."""
     atoms, at = list[Atom](), 0
     while at < len(pattern):
-        found = _ATOM.match(pattern, at)
-        if found is None:
+        match = _ATOM.match(pattern, at)
+        if match is None:
             return None
-        at = found.end()
+        at = match.end()
         optional = pattern[at : at + 1] == "?"
         if optional and (not atoms or atoms[-1].optional):
             return None
         at += optional
-        chars = "\n" if found["any"] else found["set"] or found["mark"] or found["char"]
-        atoms.append(Atom(frozenset(chars), bool(found["any"] or found["no"]), optional))
+        chars = "\n" if match["any"] else match["set"] or match["mark"] or match["char"]
+        atoms.append(Atom(frozenset(chars), bool(match["any"] or match["no"]), optional))
     return atoms if 0 < len(atoms) <= BITS else None
 
 

@@ -29,8 +29,8 @@ RANGES = """
 
 def code_points() -> set[int]:
     """All 1,618 code points."""
-    found: set[int] = set()
+    points: set[int] = set()
     for item in RANGES.split():
         first, _, last = item.partition("-")
-        found.update(range(int(first, 16), int(last or first, 16) + 1))
-    return found
+        points.update(range(int(first, 16), int(last or first, 16) + 1))
+    return points

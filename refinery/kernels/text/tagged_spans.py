@@ -92,16 +92,16 @@ def c4_lines(text: str) -> list[Span]:
 
     c4_v2 has the bounds of lines of the text in lower case, which differ behind an İ.
     """
-    found, start = [], 0
+    spans, start = [], 0
     lines = text.split("\n")
     for number, line in enumerate(lines, 1):
         end = start + len(line) + (number < len(lines))
         if not line.strip().endswith((".", "?", "!", '"')):
-            found.append(Span(start, end, "lines_with_no_ending_punctuation"))
+            spans.append(Span(start, end, "lines_with_no_ending_punctuation"))
         if len(line.split()) < 3:
-            found.append(Span(start, end, "lines_with_too_few_words"))
+            spans.append(Span(start, end, "lines_with_too_few_words"))
         start = end
-    return found
+    return spans
 
 
 def marks_only(text: str) -> list[Span]:
@@ -159,9 +159,9 @@ TAGGERS: dict[str, tuple[Callable[[str], list[Span]], tuple[str, ...]]] = {
 def tagged_spans(column: pa.Array, tagger: str) -> pa.Array:
     """A list of the spans of each text; NULL for NULL."""
     find, _ = TAGGERS[tagger]
-    found = [None if text is None else [span._asdict() for span in find(text)] for text in column.to_pylist()]
+    rows = [None if text is None else [span._asdict() for span in find(text)] for text in column.to_pylist()]
     fields = [("start", pa.int64()), ("end", pa.int64()), ("type", pa.string()), ("score", pa.float64())]
-    return pa.array(found, pa.list_(pa.struct(fields)))
+    return pa.array(rows, pa.list_(pa.struct(fields)))
 
 
 def replaced(text: str, spans: list[tuple[Span, str]]) -> str:

@@ -61,16 +61,16 @@ def repetition(column: pa.Array | pa.ChunkedArray, units: str, sizes: Sequence[i
     view = texts(column)
     rows = len(view)
     totals = np.zeros((2, rows), np.int64)
-    found = np.zeros((len(FIELDS), rows, len(sizes)), np.int64)
+    measures = np.zeros((len(FIELDS), rows, len(sizes)), np.int64)
     wanted = np.array(sizes, np.int64)
     row, most = 0, FEW
     while row < rows:
         row = _measure(
             row, view.data, view.offsets, view.valid, KINDS.index(units), in_bytes, wanted, properties(), classes(),
-            _room(most), totals, found.reshape(-1, len(sizes)),
+            _room(most), totals, measures.reshape(-1, len(sizes)),
         )  # fmt: skip
         most *= 4
-    fields = {name: lists(values) for name, values in zip(FIELDS, found, strict=True)}
+    fields = {name: lists(values) for name, values in zip(FIELDS, measures, strict=True)}
     return structs(view.valid, units=ints(totals[0]), size=ints(totals[1]), **fields)
 
 
@@ -87,8 +87,8 @@ def _room(units: int) -> Room:
 
 
 @entry("int64 uint8[] int64[] bool[] int64 bool int64[] uint16[] uint8[] Room int64[,] int64[,] -> int64", Room)
-def _measure(row, data, offsets, valid, kind, in_bytes, sizes, properties, class_table, room, totals, found):
-    """Measure rows from `row` on; returns the first one that needs more room. found: a row for each field and text."""
+def _measure(row, data, offsets, valid, kind, in_bytes, sizes, properties, class_table, room, totals, measures):
+    """Measure rows from `row` on; returns the first one that needs more room. measures: a row for each field and text."""
     rows = len(valid)
     while row < rows:
         if valid[row]:
@@ -98,7 +98,7 @@ def _measure(row, data, offsets, valid, kind, in_bytes, sizes, properties, class
             _sum(data, units, in_bytes, room)
             totals[0, row], totals[1, row] = units, room.sums[units]
             _number(data, units, room)
-            _measure_sizes(units, sizes, room, found, row, rows)
+            _measure_sizes(units, sizes, room, measures, row, rows)
         row += 1
     return row
 
@@ -118,7 +118,7 @@ def _sum(data, units, in_bytes, room):
 
 
 @kernel
-def _measure_sizes(units, sizes, room, found, row, rows):
+def _measure_sizes(units, sizes, room, measures, row, rows):
     """Measure the n-grams of all sizes, of which the first n-grams are the units."""
     n, repeating = 1, _drop_unique(units, room)
     for k in range(len(sizes)):
@@ -131,8 +131,8 @@ def _measure_sizes(units, sizes, room, found, row, rows):
         if not repeating:
             return
         top, covered_top = _top(units - n + 1, n, room)
-        found[row, k], found[rows + row, k] = top, covered_top
-        found[2 * rows + row, k], found[3 * rows + row, k] = _covered(units - n + 1, n, UNIQUE, room)
+        measures[row, k], measures[rows + row, k] = top, covered_top
+        measures[2 * rows + row, k], measures[3 * rows + row, k] = _covered(units - n + 1, n, UNIQUE, room)
 
 
 @inlined

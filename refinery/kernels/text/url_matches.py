@@ -34,5 +34,5 @@ def url_chars(column: pa.Array, pattern: str) -> pa.Array:
 def has_match_with(column: pa.Array, pattern: str, part: str) -> pa.Array:
     """True for each text of which a match holds `part`; with several groups, of which a group is `part`."""
     find = _compiled(pattern).findall
-    found = [None if text is None else any(part in match for match in find(text)) for text in column.to_pylist()]
-    return pa.array(found, pa.bool_())
+    verdicts = [None if text is None else any(part in match for match in find(text)) for text in column.to_pylist()]
+    return pa.array(verdicts, pa.bool_())

@@ -33,9 +33,9 @@ STRICT, LOOSE, TRUSTING = 0, 1, 2
 def _skip(data, i, end, info):
     """Position of the first byte from i on that is not plain ASCII: beyond ASCII, mapped, or `&`."""
     while i < end and i + BLOCK <= len(data):
-        found = wide(data, i) | ampersands(data, i) | (controls(data, i) & ~tabs_and_line_feeds(data, i))
-        if found:
-            i += first_set(found)
+        hits = wide(data, i) | ampersands(data, i) | (controls(data, i) & ~tabs_and_line_feeds(data, i))
+        if hits:
+            i += first_set(hits)
             if i >= end:
                 return end
             b = data[i]

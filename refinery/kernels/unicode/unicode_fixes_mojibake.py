@@ -43,19 +43,19 @@ def clues(regex: re.Pattern[str]) -> MojibakeClues:
     When the shape of the pattern is unknown, every code point beyond ASCII is a clue.
     """
     try:
-        found = _of_alternatives(regex)
-        signatures, members = _number({element for clue in found if len(clue) > 1 for element in clue})
+        sequences = _of_alternatives(regex)
+        signatures, members = _number({element for clue in sequences if len(clue) > 1 for element in clue})
     except UnknownShape:
         none = np.zeros(CODE_POINTS, np.uint16), np.arange(0x80, CODE_POINTS)
         return MojibakeClues(*none, np.zeros(1 << 16, np.uint8), np.zeros(2 << 8, np.bool_))
-    alone = {char for clue in found if len(clue) == 1 for char in clue[0][1]}
-    pairs, thirds = _combine([clue for clue in found if len(clue) > 1], members)
+    alone = {char for clue in sequences if len(clue) == 1 for char in clue[0][1]}
+    pairs, thirds = _combine([clue for clue in sequences if len(clue) > 1], members)
     return MojibakeClues(signatures, np.array(sorted(alone), np.int64), pairs, thirds)
 
 
-def _combine(found: list[tuple[Element, ...]], members: dict[Element, list[int]]) -> tuple[np.ndarray, np.ndarray]:
+def _combine(sequences: list[tuple[Element, ...]], members: dict[Element, list[int]]) -> tuple[np.ndarray, np.ndarray]:
     following: dict[int, set[tuple[Element, ...]]] = {}  # possible successors of a pair; (): anything, or nothing
-    for clue in found:
+    for clue in sequences:
         for before, after in product(members[clue[0]], members[clue[1]]):
             following.setdefault(before << 8 | after, set()).add(clue[2:])
     kinds: dict[frozenset[tuple[Element, ...]], int] = {}

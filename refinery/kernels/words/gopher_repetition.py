@@ -83,18 +83,18 @@ def gopher_repetition(joined: pa.Array, n: pa.Array, tops: Sequence[int], duplic
     blanks, where the search goes on behind such an n-gram.
     """
     view = texts(joined)
-    found = np.zeros((len(view), len(tops)), np.int64), np.zeros((len(view), len(duplicates)), np.int64)
+    measures = np.zeros((len(view), len(tops)), np.int64), np.zeros((len(view), len(duplicates)), np.int64)
     state = np.zeros(len(view), np.uint8)
     sizes = np.array(tops, np.int64), np.array(duplicates, np.int64)
     longest = int(np.max(np.diff(view.offsets), initial=0))
     room = _room(int(np.max(numbers(n), initial=0)) + 1, longest)
-    _measure(view.data, view.offsets, view.valid, *sizes, room, *found, state)
+    _measure(view.data, view.offsets, view.valid, *sizes, room, *measures, state)
     todo = np.flatnonzero(state == EXACT)
     for row, text in zip(todo, texts_at(view, todo), strict=True):
         words = text.split("\n")
-        found[0][row] = [_top(words, size) for size in tops]
-        found[1][row] = [_duplicates(words, size) for size in duplicates]
-    return structs(view.valid, top=lists(found[0]), duplicates=lists(found[1]))
+        measures[0][row] = [_top(words, size) for size in tops]
+        measures[1][row] = [_duplicates(words, size) for size in duplicates]
+    return structs(view.valid, top=lists(measures[0]), duplicates=lists(measures[1]))
 
 
 def _top(words: Sequence[str], n: int) -> int:
@@ -142,7 +142,7 @@ def _bits(words):
 
 
 @entry("uint8[] int64[] bool[] int64[] int64[] Room int64[,] int64[,] uint8[]", Room)
-def _measure(data, offsets, valid, tops, duplicates, room, found_tops, found_duplicates, state):
+def _measure(data, offsets, valid, tops, duplicates, room, top_sizes, duplicate_sizes, state):
     most = np.int64(0)
     for k in range(len(tops)):
         most = max(most, tops[k])
@@ -155,12 +155,12 @@ def _measure(data, offsets, valid, tops, duplicates, room, found_tops, found_dup
             state[row] = EXACT
             continue
         if most:
-            _measure_tops(words, most, tops, room, found_tops[row])
+            _measure_tops(words, most, tops, room, top_sizes[row])
         if len(duplicates):
             _find_lone(words, room)
             _hash(words, room)
         for k in range(len(duplicates)):
-            found_duplicates[row, k] = _repeated(words, duplicates[k], room)
+            duplicate_sizes[row, k] = _repeated(words, duplicates[k], room)
 
 
 @kernel
@@ -191,7 +191,7 @@ def _split(data, i, end, room):
 
 
 @kernel
-def _measure_tops(words, most, sizes, room, found):
+def _measure_tops(words, most, sizes, room, tops):
     """Measure the most frequent n-gram of each size, from n = 1 up."""
     best, count = _number(words, room)
     counts, others = room.counts, room.others
@@ -201,7 +201,7 @@ def _measure_tops(words, most, sizes, room, found):
             counts, others = others, counts
         for k in range(len(sizes)):
             if sizes[k] == n:
-                found[k] = (room.chars[best + n] - room.chars[best] + n - 1) * count
+                tops[k] = (room.chars[best + n] - room.chars[best] + n - 1) * count
 
 
 @kernel

@@ -35,14 +35,14 @@ def sentence_counts(texts: Sequence[str | None], short: Sequence[int], long: Seq
     return _struct(rows, ("sentences", "chars"), short, long)
 
 
-def _counts(text: str, known: Words, found: np.ndarray, stops: Sequence[str]) -> tuple[tuple[int, ...], np.ndarray]:
-    lengths, times = known.length.array[found], np.bincount(found)
+def _counts(text: str, known: Words, numbers: np.ndarray, stops: Sequence[str]) -> tuple[tuple[int, ...], np.ndarray]:
+    lengths, times = known.length.array[numbers], np.bincount(numbers)
     listed = (known.numbers.get(word, len(times)) for word in set(stops))
     counts = (
-        len(found),
+        len(numbers),
         int(lengths.sum()),
-        int(known.upper.array[found].sum()),
-        int(known.title.array[found].sum()),
+        int(known.upper.array[numbers].sum()),
+        int(known.title.array[numbers].sum()),
         sum(int(times[number]) for number in listed if number < len(times)),
         int(np.count_nonzero(times)),
         len(text.splitlines()),
@@ -50,9 +50,9 @@ def _counts(text: str, known: Words, found: np.ndarray, stops: Sequence[str]) ->
     return counts, lengths
 
 
-def _lengths(found: list[str]) -> tuple[tuple[int, ...], np.ndarray]:
-    lengths = np.array([len(sentence) for sentence in found], np.int64)
-    return (len(found), int(lengths.sum())), lengths
+def _lengths(sentences: list[str]) -> tuple[tuple[int, ...], np.ndarray]:
+    lengths = np.array([len(sentence) for sentence in sentences], np.int64)
+    return (len(sentences), int(lengths.sum())), lengths
 
 
 def _struct(

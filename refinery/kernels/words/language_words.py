@@ -37,7 +37,7 @@ def words(text: str, language: str) -> list[str]:
     """Words and marks of a text, white space left out."""
     code = spacy_words.languages().get(language)
     if code == spacy_words.JAPANESE:
-        return [word for found in library_words.japanese(text) if (word := found.strip())]
+        return [word for piece in library_words.japanese(text) if (word := piece.strip())]
     return (spacy_words if code else library_words).words(text, language)
 
 
@@ -95,9 +95,9 @@ def by_library(column: pa.Array, language: str) -> pa.Array:
             continue
         known, places = numbered(text, language)
         counts[row] = len(places)
-        found = [known.written[number] for number in places.tolist()]
-        line = "\n".join(found)
-        if line.count("\n") >= len(found) > 0:
-            line = "\n".join(word.replace("\n", "\u2028") for word in found)
+        words_of_text = [known.written[number] for number in places.tolist()]
+        line = "\n".join(words_of_text)
+        if line.count("\n") >= len(words_of_text) > 0:
+            line = "\n".join(word.replace("\n", "\u2028") for word in words_of_text)
         joined.append(line)
     return structs(present(column), n=counts, joined=of_texts(joined))

@@ -41,17 +41,17 @@ def lexicon(entries: Mapping[str, int], ungated: Container[str] = ()) -> Lexicon
     while capacity < 8 * len(entries):
         capacity *= 2
     view = texts(of_texts(list(entries)))
-    found = np.empty(len(entries), np.uint64)
-    _keys(view.data, view.offsets, found)
+    hashes = np.empty(len(entries), np.uint64)
+    _keys(view.data, view.offsets, hashes)
     keys, table = np.zeros(capacity, np.uint64), np.zeros((capacity, 3), np.int64)
     sizes = np.diff(view.offsets)
     gate = np.zeros((int(sizes.max(initial=0)) + 1, 256), np.uint8)
     for n, (text, value) in enumerate(entries.items()):
-        place = int(found[n]) & (capacity - 1)
+        place = int(hashes[n]) & (capacity - 1)
         while keys[place]:
             place = (place + 1) & (capacity - 1)
         start, end = view.offsets[n : n + 2]
-        keys[place], table[place] = found[n], (value, start, end)
+        keys[place], table[place] = hashes[n], (value, start, end)
         if end > start and text not in ungated:
             gate[sizes[n], view.data[start]] |= FIRST
             gate[sizes[n], view.data[end - 1]] |= LAST

@@ -69,8 +69,8 @@ def _release(package: str) -> tuple[int, ...]:
 def words(text: str, language: str) -> list[str]:
     """Words and marks of a text, white space left out."""
     library, _, code = languages()[language].partition("-")
-    found = (word.strip() for word in SPLITTERS[library].words(text, code))
-    return [word for word in found if word]
+    stripped = (word.strip() for word in SPLITTERS[library].words(text, code))
+    return [word for word in stripped if word]
 
 
 def sentence_ends(text: str, language: str) -> list[int]:
@@ -78,12 +78,12 @@ def sentence_ends(text: str, language: str) -> list[int]:
     library, _, code = languages()[language].partition("-")
     if library == "kiwi":
         return [sentence.end for sentence in _kiwi().split_into_sents(_LONG_NUMBER.sub("", text))]
-    found = [sentence.strip() for sentence in SPLITTERS[library].sentences(text, code) if sentence.strip()]
+    sentences = [sentence.strip() for sentence in SPLITTERS[library].sentences(text, code) if sentence.strip()]
     ends, end = [], 0
-    for sentence in found:
+    for sentence in sentences:
         end = text.index(sentence, end) + len(sentence)
         ends.append(end)
-    return [len(text)] if len(found) == 1 else ends
+    return [len(text)] if len(sentences) == 1 else ends
 
 
 def japanese(text: str) -> list[str]:
@@ -92,10 +92,10 @@ def japanese(text: str) -> list[str]:
 
 
 def _kept(name: str, load: Callable[[], Any]) -> Any:
-    found = _local.__dict__.get(name)
-    if found is None:
-        found = _local.__dict__[name] = load()
-    return found
+    loaded = _local.__dict__.get(name)
+    if loaded is None:
+        loaded = _local.__dict__[name] = load()
+    return loaded
 
 
 def _sudachi() -> Any:
@@ -111,7 +111,7 @@ def _parts(text: str) -> list[str]:
     """Parts of a text that Sudachi takes, which datatrove cuts without regard to words."""
     size = len(text.encode())
     most = max(int(_MOST_BYTES * (len(text) / size if size else 1) - _STEP), 1)
-    found = []
+    parts = []
     while text:
         while len(text[:most].encode()) > _MOST_BYTES:
             most = max(most - _STEP, 1)
@@ -120,9 +120,9 @@ def _parts(text: str) -> list[str]:
             end = min(len(text), end + _STEP)
         if len(text[:end].encode()) > _MOST_BYTES:
             end -= _STEP
-        found.append(text[:end])
+        parts.append(text[:end])
         text = text[end:]
-    return found
+    return parts
 
 
 def _kiwi() -> Any:

@@ -11,12 +11,12 @@ import pyarrow as pa
 def has_listed_word(column: pa.Array, path: str) -> pa.Array:
     """True for each text with a word or a phrase of the list in a file; NULL for NULL."""
     words, phrases = _entries(path)
-    found = []
+    verdicts = []
     for text in column.to_pylist():
         lower = text.lower() if text is not None else ""
         there = not words.isdisjoint(lower.split()) or any(phrase in lower for phrase in phrases)
-        found.append(None if text is None else there)
-    return pa.array(found, pa.bool_())
+        verdicts.append(None if text is None else there)
+    return pa.array(verdicts, pa.bool_())
 
 
 @lru_cache(maxsize=8)

@@ -30,14 +30,14 @@ class Words:
 
     def number(self, word: str) -> int:
         """Number of a word; a new word is added."""
-        found = self.numbers.get(word)
-        if found is None:
-            found = self.numbers[word] = len(self.numbers)
+        place = self.numbers.get(word)
+        if place is None:
+            place = self.numbers[word] = len(self.numbers)
             self.written.append(word)
             self.length.append(len(word))
             self.upper.append(word.isupper())
             self.title.append(word.istitle())
-        return found
+        return place
 
 
 class ChunkTokenizer:
@@ -79,7 +79,7 @@ class ChunkTokenizer:
 
     def _together(self, text: str, chunks: np.ndarray, linked: Sequence[int]) -> np.ndarray:
         """Chunks of a text, with consecutive linked chunks (each of `linked` to the next) joined to one."""
-        spans = [found.span() for found in _CHUNK.finditer(text)]
+        spans = [match.span() for match in _CHUNK.finditer(text)]
         left, k = np.ones(len(chunks), np.bool_), 0
         while k < len(linked):
             first = last = linked[k]
@@ -132,8 +132,8 @@ class TextTokenizer:
 
 
 def _cut(tokenizer: Any, text: str) -> list[str]:
-    found = (token.text.strip() for token in tokenizer(text))
-    return [word for word in found if word]
+    stripped = (token.text.strip() for token in tokenizer(text))
+    return [word for word in stripped if word]
 
 
 def _pairs(tokenizer: Any) -> set[tuple[str, str]]:
@@ -146,11 +146,11 @@ def _pairs(tokenizer: Any) -> set[tuple[str, str]]:
         token_match=tokenizer.token_match,
         url_match=tokenizer.url_match,
     )
-    found: set[tuple[str, str]] = set()
+    pairs: set[tuple[str, str]] = set()
     for exception in tokenizer.rules:
         words = [token.text for token in plain(exception)]
-        found |= {(left[-1], right[0]) for left, right in zip(words, words[1:], strict=False)}
-    return found
+        pairs |= {(left[-1], right[0]) for left, right in zip(words, words[1:], strict=False)}
+    return pairs
 
 
 class _Growing:

@@ -29,14 +29,14 @@ def languages() -> dict[str, str]:
 
 def codes_of(path: Path) -> dict[str, str]:
     """The name for each language code in a file of languages."""
-    found: dict[str, str] = {}
+    codes: dict[str, str] = {}
     lines = [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
     for entry in "\n".join(lines).replace("\n  ", " ").splitlines():
         code, _, names = entry.partition(":")
         for name in names.split():
             bare, plus, script = name.partition("+")
-            found |= {bare: code, f"{bare}_{script}": code} if plus else {name: code}
-    return found
+            codes |= {bare: code, f"{bare}_{script}": code} if plus else {name: code}
+    return codes
 
 
 def problems(language: str, parameter: str) -> list[str]:
@@ -78,22 +78,22 @@ def jieba_tokenizer() -> Any:
     """
     import jieba
 
-    found = jieba.Tokenizer()
-    with TemporaryDirectory(prefix="refinery-") as found.tmp_dir:
-        found.initialize()
-    return found
+    tokenizer = jieba.Tokenizer()
+    with TemporaryDirectory(prefix="refinery-") as tokenizer.tmp_dir:
+        tokenizer.initialize()
+    return tokenizer
 
 
 def words(text: str, language: str) -> list[str]:
     """Words and marks of a text, white space left out."""
-    found = (token.text.strip() for token in _pipeline_of(language).tokenizer(text))
-    return [word for word in found if word]
+    stripped = (token.text.strip() for token in _pipeline_of(language).tokenizer(text))
+    return [word for word in stripped if word]
 
 
 def sentences(text: str, language: str) -> list[str]:
     """Sentences of a text without white space at their ends; empty sentences are left out."""
-    found = (span.text.strip() for span in _pipeline_of(language)(text).sents)
-    return [sentence for sentence in found if sentence]
+    stripped = (span.text.strip() for span in _pipeline_of(language)(text).sents)
+    return [sentence for sentence in stripped if sentence]
 
 
 def sentence_spans(text: str, language: str) -> list[tuple[int, int]]:

@@ -54,10 +54,10 @@ def _having(pattern: str) -> np.ndarray:
     """True for the code points that match a pattern of one character."""
     import regex
 
-    found = np.zeros(CODE_POINTS, np.bool_)
+    having = np.zeros(CODE_POINTS, np.bool_)
     for match in regex.finditer(pattern + "+", "".join(map(chr, range(CODE_POINTS)))):
-        found[match.start() : match.end()] = True
-    return found
+        having[match.start() : match.end()] = True
+    return having
 
 
 def split_words(column: pa.Array | pa.ChunkedArray, rust: bool) -> pa.Array:
@@ -83,7 +83,7 @@ def _measure_rows(data, offsets, valid, table, sizes, counts, medians):
 @kernel
 def _measure(data, start, end, table, sizes, counts):
     sizes[:] = 0
-    found = 0  # bits of the stop words so far
+    stops = 0  # bits of the stop words so far
     i = start
     while i < end:
         if data[i] == 32:
@@ -97,19 +97,19 @@ def _measure(data, start, end, table, sizes, counts):
                 alpha = letters(data, i) & here != 0
                 counts[MARKED] += equal_to(data, i, HASH) & here != 0
                 counts[LETTERED] += alpha
-                found |= _add(data, i, stop, size, alpha, sizes, counts)
+                stops |= _add(data, i, stop, size, alpha, sizes, counts)
                 i = stop + 1
                 continue
         stop, size, has, marked = _next_word(data, i, end, table)
         if size:
             counts[MARKED] += marked
             counts[LETTERED] += has & IS_LETTER != 0
-            found |= _add(data, i, stop, size, has & IS_ALPHA != 0, sizes, counts)
+            stops |= _add(data, i, stop, size, has & IS_ALPHA != 0, sizes, counts)
             i = stop
         else:
             i = decode(data, i)[1]
     for bit in range(8):
-        counts[DIFFERENT_STOPS] += (found >> bit) & 1
+        counts[DIFFERENT_STOPS] += (stops >> bit) & 1
 
 
 @inlined

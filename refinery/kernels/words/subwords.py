@@ -99,9 +99,9 @@ def _load(model: str, *state: int) -> Pieces:
 
 def problems(path: str, parameter: str) -> list[str]:
     """Reasons why a tokenizer.json, or the one in a folder, is unusable, as sentences that name the cure."""
-    found = file_of(path)
-    if not found.is_file():
-        return [f"there is no tokenizer at {found}: set {parameter} to a local tokenizer.json or its folder"]
+    file = file_of(path)
+    if not file.is_file():
+        return [f"there is no tokenizer at {file}: set {parameter} to a local tokenizer.json or its folder"]
     if counts_by_kernel(path):
         return []
     if importlib.util.find_spec("tokenizers") is None:
@@ -109,7 +109,7 @@ def problems(path: str, parameter: str) -> list[str]:
     try:
         tokenizer(path)
     except Exception as error:  # the library raises nothing more specific
-        return [f"{found} is not a tokenizer that the package tokenizers can read ({error}): give another file"]
+        return [f"{file} is not a tokenizer that the package tokenizers can read ({error}): give another file"]
     return []
 
 
@@ -123,14 +123,14 @@ def counts_by_kernel(path: str) -> bool:
 
 def file_of(path: str) -> Path:
     """File of a tokenizer: `path`, or the tokenizer.json in that folder."""
-    found = Path(os.path.expanduser(path))
-    return found / "tokenizer.json" if found.is_dir() else found
+    file = Path(os.path.expanduser(path))
+    return file / "tokenizer.json" if file.is_dir() else file
 
 
 def tokenizer(path: str) -> Any:
     """Tokenizer of this file, without truncation or padding; loaded once per state of the file."""
-    found = file_of(path)
-    return _tokenizer(str(found), *state_of(found))
+    file = file_of(path)
+    return _tokenizer(str(file), *state_of(file))
 
 
 def token_counts(column: pa.Array, path: str | None, special: bool) -> pa.Array:
@@ -143,10 +143,10 @@ def token_counts(column: pa.Array, path: str | None, special: bool) -> pa.Array:
 
 @lru_cache(maxsize=4)
 def _tokenizer(path: str, *state: int) -> Any:
-    found = importlib.import_module("tokenizers").Tokenizer.from_file(path)
-    found.no_truncation()  # a tokenizer.json can contain its own settings
-    found.no_padding()
-    return found
+    loaded = importlib.import_module("tokenizers").Tokenizer.from_file(path)
+    loaded.no_truncation()  # a tokenizer.json can contain its own settings
+    loaded.no_padding()
+    return loaded
 
 
 @lru_cache(maxsize=1)

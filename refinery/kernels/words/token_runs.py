@@ -41,11 +41,11 @@ all_runs, runs_apart = partial(token_runs, apart=False), partial(token_runs, apa
 def _measures(text: str, path: str, apart: bool) -> dict[str, Any]:
     """Number of runs, and, if there are any, the most copies, the longest, and the characters of all."""
     step = PIECE if apart else max(len(text), 1)
-    found = [span for at in range(0, len(text), step) for span in _spans(text[at : at + step], path, apart)]
-    if not found:
+    spans = [span for at in range(0, len(text), step) for span in _spans(text[at : at + step], path, apart)]
+    if not spans:
         return {"runs": 0}
-    sizes = [span.end - span.start for span in found]
-    return {"runs": len(found), "copies": max(span.score for span in found), "longest": max(sizes), "chars": sum(sizes)}
+    sizes = [span.end - span.start for span in spans]
+    return {"runs": len(spans), "copies": max(span.score for span in spans), "longest": max(sizes), "chars": sum(sizes)}
 
 
 def _spans(text: str, path: str, apart: bool) -> list[Span]:

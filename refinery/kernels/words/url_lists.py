@@ -48,8 +48,8 @@ def member_entries(path: str, name: str) -> tuple[str, ...]:
 def _member_entries(path: str, name: str, state: tuple[int, ...]) -> tuple[str, ...]:
     try:
         with tarfile.open(path) as archive:
-            found = [member for member in archive if member.isfile() and Path(member.name).name == name]
-            streams = [archive.extractfile(member) for member in found]
+            members = [member for member in archive if member.isfile() and Path(member.name).name == name]
+            streams = [archive.extractfile(member) for member in members]
             return tuple(line for stream in streams if stream for line in _lines(stream.read(), f"{path}: {name}"))
     except (OSError, EOFError, tarfile.TarError, zlib.error) as error:
         raise UrlListError(f"{path}: {error}") from None
@@ -86,10 +86,10 @@ class Trie:
         """Ends of the entries that begin at `start`, the shortest first."""
         place = self.root
         for at in range(start, len(text)):
-            found = place.get(text[at])
-            if found is None:
+            child = place.get(text[at])
+            if child is None:
                 return
-            place = found
+            place = child
             if "" in place:
                 yield at + 1
 

@@ -20,10 +20,10 @@ def host_of(url: str) -> str:
     url = url.strip(_CONTROLS)
     for char in "\t\n\r":
         url = url.replace(char, "")
-    found = _SCHEME.match(url)
-    if found is None:
+    match = _SCHEME.match(url)
+    if match is None:
         raise ValueError(f"relative address without a base: {url[:200]!r}")
-    scheme, rest = found[1].lower(), url[found.end() :]
+    scheme, rest = match[1].lower(), url[match.end() :]
     special = scheme in _SPECIAL
     host = _host_and_port(_authority(rest, scheme, special, url), url)
     if not host:

@@ -31,20 +31,20 @@ class WordRules(NamedTuple):
 @lru_cache(maxsize=1)
 def rules() -> WordRules:
     """Rules for English, made once per process."""
-    found: dict[str, int] = dict.fromkeys(word_rules.UNITS, UNIT)
+    values: dict[str, int] = dict.fromkeys(word_rules.UNITS, UNIT)
     for text, parts in word_rules.exceptions().items():
         ends = np.cumsum([len(part.encode()) for part in parts])
         value = EXCEPTION
         for place in range(3):
             value |= int(ends[min(place, len(parts) - 1)]) << (8 + 8 * place)
-        found[text] = found.get(text, 0) | value
+        values[text] = values.get(text, 0) | value
     known = list(word_rules.phrases())
     numbers = word_phrases.numbers(known)
-    further = numbers.keys() - found.keys()
+    further = numbers.keys() - values.keys()
     for word, number in numbers.items():
-        found[word] = found.get(word, 0) | number << NUMBER
+        values[word] = values.get(word, 0) | number << NUMBER
     tables = word_phrases.pairs(known), word_phrases.automaton(known, numbers)
-    return WordRules(word_rules.classes(), lexicon(found, ungated=further), *tables)
+    return WordRules(word_rules.classes(), lexicon(values, ungated=further), *tables)
 
 
 @kernel

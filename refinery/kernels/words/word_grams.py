@@ -197,12 +197,12 @@ def _join(data, top, n, room):
 @kernel
 def _occurrences(data, start, end, sought, size):
     """Occurrences of sought[:size] in the text that do not overlap, from the left."""
-    found = 0
+    count = 0
     i = start
     while i + size <= end:
         if data[i] == sought[0] and same(data, i, i + size, sought, 0, size):
-            found += 1
+            count += 1
             i += size
         else:
             i += 1
-    return found
+    return count

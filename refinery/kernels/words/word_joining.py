@@ -69,7 +69,7 @@ def _word_end(data, end, room, i, n):
 def find_phrases(data, end, known, phrases, room, n):
     """Note the phrases among n words, the last of which ends at `end`; returns True if there is one."""
     third = len(room) // 3
-    found = False
+    any_phrase = False
     for i in range(n):
         after = _word_end(data, end, room, i, n)
         room[third + i] = look_up(known, word_key(data, room[i], after), data, room[i], after) >> NUMBER
@@ -85,8 +85,8 @@ def find_phrases(data, end, known, phrases, room, n):
             if phrases[state, IS_PHRASE]:
                 lengths |= 1 << (k + 1 - i)
         room[2 * third + i] = lengths
-        found = found or lengths != 0
-    return found
+        any_phrase = any_phrase or lengths != 0
+    return any_phrase
 
 
 @kernel

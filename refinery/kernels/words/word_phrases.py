@@ -23,13 +23,13 @@ def pairs(phrases: Iterable[Phrase]) -> np.ndarray:
     BEGINS: the first two words of a phrase begin with the bytes. BESIDE: a word of a phrase ends with the first byte,
     the next word begins with the second.
     """
-    found = np.zeros((256, 256), np.uint8)
+    table = np.zeros((256, 256), np.uint8)
     for words in phrases:
         one, two, *_ = (word.encode()[0] for word in words)
-        found[one, two] |= BEGINS
+        table[one, two] |= BEGINS
         for left, right in zip(words, words[1:], strict=False):
-            found[left.encode()[-1], right.encode()[0]] |= BESIDE
-    return found
+            table[left.encode()[-1], right.encode()[0]] |= BESIDE
+    return table
 
 
 def automaton(phrases: Sequence[Phrase], numbered: Mapping[str, int]) -> np.ndarray:
@@ -41,10 +41,10 @@ def automaton(phrases: Sequence[Phrase], numbered: Mapping[str, int]) -> np.ndar
     for words in phrases:
         for end in range(1, len(words) + 1):
             states.setdefault(words[:end], len(states))
-    found = np.zeros((len(states), len(numbered) + 1), np.int16)
+    table = np.zeros((len(states), len(numbered) + 1), np.int16)
     for words, state in states.items():
         if words:
-            found[states[words[:-1]], numbered[words[-1]]] = state
+            table[states[words[:-1]], numbered[words[-1]]] = state
     for words in phrases:
-        found[states[words], IS_PHRASE] = 1
-    return found
+        table[states[words], IS_PHRASE] = 1
+    return table

@@ -24,8 +24,8 @@ DIGIT, SPACE, CASED_UPPER, CASED_LOWER, TITLE, IN_HOST, JOINT, PUNCT, TERMINAL, 
 
 def characters(ranges: str) -> list[int]:
     """Code points of ranges in hexadecimal."""
-    found = [item.partition("-") for item in ranges.split()]
-    return [c for first, _, last in found for c in range(int(first, 16), int(last or first, 16) + 1)]
+    parts = [item.partition("-") for item in ranges.split()]
+    return [c for first, _, last in parts for c in range(int(first, 16), int(last or first, 16) + 1)]
 
 
 # Where letters of category Ll and Lu count as such, and letters of scripts without upper case, marks among them.
@@ -116,7 +116,7 @@ def _has(char: str, bits: int) -> bool:
 
 def _contractions() -> list[tuple[str, ...]]:
     """Parts of contractions, in lower case, with U+0027 for every apostrophe."""
-    found: list[str] = []
+    pieces: list[str] = []
     for word, marked, plain in (
         ("i", "d ll m ve", "d m ve"),
         ("you", "d ll re ve", "d ll re ve"),
@@ -131,15 +131,15 @@ def _contractions() -> list[tuple[str, ...]]:
         *((word, "d ll re ve", "d ll re ve") for word in ("these", "those")),
         *((word, "ve", "ve") for word in ("could", "might", "must", "should", "would", "not")),
     ):
-        found += [f"{word}|'{part}" for part in marked.split()] + [f"{word}|{part}" for part in plain.split()]
+        pieces += [f"{word}|'{part}" for part in marked.split()] + [f"{word}|{part}" for part in plain.split()]
         if "d" in marked.split():
-            found += [f"{word}|'d|'ve", f"{word}|'ll|'ve", f"{word}|d|ve", f"{word}|ll|ve"]
+            pieces += [f"{word}|'d|'ve", f"{word}|'ll|'ve", f"{word}|d|ve", f"{word}|ll|ve"]
     twice = "ca could did does do had may might must need ought sha should wo would".split()
     for word in (*twice, "is", "are", "was", "were", "have", "has", "dare", "ai"):
-        found += [f"{word}|n't", f"{word}|nt"]
-        found += [f"{word}|n't|'ve", f"{word}|nt|ve"] if word in twice else []
-    found += ["i|'m|a", "i|m|a", "how|'d|'y", "let|'s", "can|not", "gon|na", "got|ta", "c'm|on"]
-    return [tuple(item.split("|")) for item in found]
+        pieces += [f"{word}|n't", f"{word}|nt"]
+        pieces += [f"{word}|n't|'ve", f"{word}|nt|ve"] if word in twice else []
+    pieces += ["i|'m|a", "i|m|a", "how|'d|'y", "let|'s", "can|not", "gon|na", "got|ta", "c'm|on"]
+    return [tuple(item.split("|")) for item in pieces]
 
 
 _ABBREVIATIONS = """
@@ -163,17 +163,17 @@ _EMOTICONS = r"""
 @lru_cache(maxsize=1)
 def exceptions() -> dict[str, tuple[str, ...]]:
     """Listed pieces of text, with their words."""
-    found: dict[str, tuple[str, ...]] = {}
+    pieces: dict[str, tuple[str, ...]] = {}
     for parts in _contractions():
         capital = (parts[0][0].upper() + parts[0][1:], *parts[1:])
         for spelled in (parts, capital):
             curly = tuple(part.replace("'", "’") for part in spelled)
-            found |= {"".join(spelled): spelled, "".join(curly): curly}
+            pieces |= {"".join(spelled): spelled, "".join(curly): curly}
     for hour in range(1, 13):
-        found |= {f"{hour}{half}": (str(hour), half) for half in ("am", "pm", "a.m.", "p.m.")}
+        pieces |= {f"{hour}{half}": (str(hour), half) for half in ("am", "pm", "a.m.", "p.m.")}
     for degree in "CFKcfk":
-        found[f"°{degree}."] = ("°", degree, ".")
-    found |= {"y'all": ("y'", "all"), "y’all": ("y’", "all"), "yall": ("y", "all")}
+        pieces[f"°{degree}."] = ("°", degree, ".")
+    pieces |= {"y'all": ("y'", "all"), "y’all": ("y’", "all"), "yall": ("y", "all")}
     single = [
         *_ABBREVIATIONS.split(),
         *_EMOTICONS.split(),
@@ -184,14 +184,14 @@ def exceptions() -> dict[str, tuple[str, ...]]:
     late = [form for word in _BEGUN_LATE.split() for form in (word, "'" + word[1:].capitalize())]
     single += [form.replace("'", mark) for form in (*late, *_APOSTROPHES.split()) for mark in "'’"]
     single += ["‘S", "‘s"]
-    return found | {text: (text,) for text in single}
+    return pieces | {text: (text,) for text in single}
 
 
 @lru_cache(maxsize=1)
 def phrases() -> dict[tuple[str, ...], tuple[str, ...]]:
     """Exceptions that the rules alone would cut, by the resulting words; they also apply where these words occur."""
-    found = {tuple(cut(text, known=False)): parts for text, parts in exceptions().items()}
-    return {words: parts for words, parts in found.items() if len(words) > 1}
+    by_words = {tuple(cut(text, known=False)): parts for text, parts in exceptions().items()}
+    return {words: parts for words, parts in by_words.items() if len(words) > 1}
 
 
 # Rules
@@ -199,21 +199,21 @@ def phrases() -> dict[tuple[str, ...], tuple[str, ...]]:
 
 def words(text: str) -> list[str]:
     """Words and marks of a text."""
-    return [word for _, found in pieces(text) for word in found]
+    return [word for _, of_piece in pieces(text) for word in of_piece]
 
 
 def pieces(text: str) -> list[tuple[int, list[str]]]:
     """Pieces between white space: start and words of each."""
-    found: list[tuple[int, list[str]]] = []
+    result: list[tuple[int, list[str]]] = []
     run: list[tuple[int, list[str]]] = []  # pieces with a single U+0020 between two
     end = -2
     for match in _PIECE.finditer(text):
         if text[end : match.start()] != " ":
-            found += joined(run)
+            result += joined(run)
             run = []
         run.append((match.start(), _parts(match.group())))
         end = match.end()
-    return found + joined(run)
+    return result + joined(run)
 
 
 def _parts(piece: str) -> list[str]:
@@ -243,12 +243,12 @@ def joined(run: list[tuple[int, list[str]]]) -> list[tuple[int, list[str]]]:
 
 
 def _written(parts: list[str], i: int, end: int, taken: dict[int, tuple[int, tuple[str, ...]]]) -> list[str]:
-    found: list[str] = []
+    cut_words: list[str] = []
     while i < end:
         length, whole = taken.get(i, (1, (parts[i],)))
-        found += whole
+        cut_words += whole
         i += length
-    return found
+    return cut_words
 
 
 def cut(text: str, known: bool = True) -> list[str]:
@@ -327,15 +327,15 @@ def inside(text: str, special: dict[str, tuple[str, ...]]) -> list[str]:
         return list(special[text])
     if is_address(text):
         return [text]
-    found, start, i = [], 0, 0
+    cut_words, start, i = [], 0, 0
     while i < len(text):
         length = infix(text, i)
         if length and i > 0:
-            found += [text[start:i]] if i > start else []
-            found.append(text[i : i + length])
+            cut_words += [text[start:i]] if i > start else []
+            cut_words.append(text[i : i + length])
             start = i + length
         i += max(length, 1)
-    return found + ([text[start:]] if start < len(text) else [])
+    return cut_words + ([text[start:]] if start < len(text) else [])
 
 
 def infix(text: str, i: int) -> int:
@@ -371,7 +371,7 @@ def sentences(text: str) -> list[str]:
     A sentence begins at the first word after a terminal mark that is not punctuation. White space is a word, except a
     single U+0020 behind another word.
     """
-    found, begin, end, seen = [], -1, 0, False
+    result, begin, end, seen = [], -1, 0, False
     known = iter(pieces(text))
     for match in re.finditer(r"\s+|\S+", text):
         blank = match.group().isspace()
@@ -381,13 +381,13 @@ def sentences(text: str) -> list[str]:
         for word in [""] if blank else next(known)[1]:
             terminal = len(word) == 1 and _has(word, TERMINAL)
             if seen and not terminal and not (word and all(_has(char, PUNCT) for char in word)):
-                found.append(text[begin:end])
+                result.append(text[begin:end])
                 begin, seen = -1, False
             seen = seen or terminal
             begin = at if begin < 0 and word else begin
             at += len(word)
             end = at if word else end
-    return [*found, text[begin:end]] if begin >= 0 else found
+    return [*result, text[begin:end]] if begin >= 0 else result
 
 
 # Addresses of pages and mailboxes: one word, whatever they contain
