@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any
 
 from refinery.common.fields import field_name
+from refinery.common.paths import shorter
 from refinery.errors import DataError, RefineryError
 from refinery.explore.browsing import (
     columns_of,
@@ -76,8 +77,10 @@ def choices(run: ExploredRun, query: Query) -> dict[str, Any]:
         }
 
 
+# Reasons of deduplicators name single samples.
 _REASON_COUNTS = """
-SELECT step, reason, count(*) AS rows FROM ledger WHERE kept_instead IS NULL GROUP BY ALL ORDER BY step, rows DESC, reason LIMIT ?
+SELECT step, reason, count(*) AS rows FROM ledger SEMI JOIN (FROM steps WHERE kind <> 'deduplicator') USING (step)
+GROUP BY ALL ORDER BY step, rows DESC, reason LIMIT ?
 """
 
 
@@ -124,7 +127,8 @@ def _recomputed(found: SampleWay) -> dict[str, Any]:
     events = [{"diff": event["diff"], **event["event"]} for event in answer["events"]]
     for event in events:
         del event["before"], event["after"]
-    return answer["history"] | {"events": events, "fields": answer["fields"]}
+    history = answer["history"]
+    return history | {"events": events, "fields": answer["fields"], "file": shorter(history["file"])}
 
 
 VIEW = View(

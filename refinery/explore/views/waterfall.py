@@ -9,9 +9,12 @@ from refinery.explore.rows import dicts
 from refinery.explore.run import ExploredRun
 
 _STEPS = "FROM steps ORDER BY step"
+# Each reason of a deduplicator names another sample: all of them are one, NULL.
 _REASONS = """
-SELECT step, reason, statistic, count(*) AS rows, CAST(coalesce(sum(_bytes_0), 0) AS BIGINT) AS bytes
-FROM ledger LEFT JOIN row_outcomes USING (_row)
+SELECT
+  step, CASE WHEN kind <> 'deduplicator' THEN reason END AS reason, statistic, count(*) AS rows,
+  CAST(coalesce(sum(_bytes_0), 0) AS BIGINT) AS bytes
+FROM ledger JOIN (SELECT step, kind FROM steps) USING (step) LEFT JOIN row_outcomes USING (_row)
 GROUP BY ALL ORDER BY step, rows DESC, reason
 """
 _RUN = """

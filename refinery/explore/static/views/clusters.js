@@ -63,7 +63,7 @@ async function showCluster(page, step, cluster) {
   add(page.root,
     el("p", {}, el("a", { href: link("clusters", { step }) }, "Clusters")),
     el("h1", {}, `Cluster ${step}.${cluster}: ${count(first.size)} samples`),
-    el("p", {}, `${plain(answer.operator ? answer.operator.operator : "")} joined them: each matches one of the others, perhaps through a third. `,
+    el("p", {}, `${plain(answer.operator ? answer.operator.operator : "")} joined them: each matches another one, so two of them may be alike only through a third. `,
       first.survivor ? ["One stays: ", rowLink(first.row), "."] : "None of them stays, because a sample of the cluster is in an index."),
     members, pair);
   const at = others.indexOf(right);

@@ -39,11 +39,28 @@ function runColumns() {
 function changes(answer) {
   const steps = answer.steps.filter((step) => step.change !== "same");
   if (!answer.keys.length && !steps.length) return el("p", {}, "Both runs have the same recipe.");
-  const shown = (value) => name(value === null || value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value));
-  return el("section", {}, el("h2", {}, "Recipe"), el("ul", {},
-    answer.keys.map((key) => el("li", {}, Object.entries(key).map(([title, value], at) => [at > 0 && ", ", `${title} `, shown(value)]))),
-    steps.map((step) => el("li", {}, Object.entries(step).filter(([, value]) => value !== null && !(Array.isArray(value) && !value.length))
-      .map(([title, value], at) => [at > 0 && ", ", `${title.replace("_", " ")} `, shown(value)])))));
+  const columns = [
+    { title: "step", cell: (change) => change.where },
+    { title: "difference", cell: (change) => change.what },
+    { title: "in a", cell: (change) => setting(change.a) },
+    { title: "in b", cell: (change) => setting(change.b) },
+  ];
+  const keys = answer.keys.map((key) => ({ where: "", what: name(key.key), a: key.a, b: key.b }));
+  return el("section", {}, el("h2", {}, "Recipe"), table(columns, [...steps.flatMap(stepChanges), ...keys], "Differences of the recipes"));
+}
+
+function setting(value) {
+  return value === null || value === undefined ? "" : name(typeof value === "string" ? value : JSON.stringify(value));
+}
+
+// A row for the step, if it stands elsewhere or in one run only, and one for each parameter.
+function stepChanges(step) {
+  const where = [plain(step.operator)];
+  const numbers = [step.step_a, step.step_b].map((number) => (number === null ? null : `step ${number}`));
+  const parameters = Object.entries(step.parameters).map(([key, [a, b]]) => ({ where: numbers[0] === null ? where : [where, ` (${numbers[0]})`], what: name(key), a, b }));
+  const moves = step.change === "changed" ? [] : [{ where, what: step.change, a: numbers[0], b: numbers[1] }];
+  const names = step.name_a === step.name_b ? [] : [{ where, what: "name", a: step.name_a, b: step.name_b }];
+  return [...moves, ...names, ...parameters];
 }
 
 function outcomes(answer) {

@@ -24,7 +24,7 @@ export async function show(page) {
     ["/", "search", () => form.querySelector("#q").focus()],
     ["l", "next page", () => more.querySelector("a.next")?.click()],
   ]));
-  fillFields(page, form);
+  fillFields(page, form, choices.text_key);
   follow(page, choices, { list, status, note, more });
 }
 
@@ -147,11 +147,11 @@ export function stepLabel(step) {
 function filterForm(page, choices) {
   const values = page.values;
   const form = el("form", { class: "box filter", role: "search", onsubmit: (event) => submit(event, form) });
-  const set = CHOOSING.filter((key) => values[key] && !["q", "in", "stat"].includes(key)).length;
+  const set = CHOOSING.filter((key) => values[key] && !["q", "in", "fate", "stat", "how"].includes(key)).length;
   form.append(
     el("div", { class: "row" },
       labelled("Search words", el("input", { id: "q", name: "q", type: "search", value: values.q || "", size: "28" })),
-      labelled("in", select("in", values.in, [["", `${plain(choices.text_key)} (text)`], ["*", "whole sample"]])),
+      labelled("in", select("in", values.in, [["", plain(choices.text_key)], ["*", "whole sample"]])),
       labelled("Outcome", select("fate", values.fate, fates(choices.rows))),
       labelled("Sort by", select("sort", values.sort, sorts(choices))),
       select("order", values.order, [["", "ascending"], ["down", "descending"]], "Order"),
@@ -196,7 +196,7 @@ function bySource(values, choices) {
 }
 
 // Names of fields are read from the input, which takes a moment.
-async function fillFields(page, form) {
+async function fillFields(page, form, textKey) {
   let names;
   try {
     names = await get("samples/fields", {}, page.signal);
@@ -204,7 +204,7 @@ async function fillFields(page, form) {
     return;  // the list of rows says why the input cannot be read
   }
   fill(form.querySelector("#fields"), names.map((field) => el("option", { value: field })));
-  form.elements.in.append(...names.map((field) => el("option", { value: field, selected: field === page.values.in }, plain(field))));
+  form.elements.in.append(...names.filter((field) => field !== textKey).map((field) => el("option", { value: field, selected: field === page.values.in }, plain(field))));
 }
 
 function submit(event, form) {

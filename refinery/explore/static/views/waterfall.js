@@ -4,6 +4,7 @@ import { get } from "../lib/api.js";
 import { el } from "../lib/dom.js";
 import { bytes, count, percent } from "../lib/format.js";
 import { go, link } from "../lib/state.js";
+import { name } from "../lib/texts.js";
 
 export async function show(page) {
   const data = await get("waterfall", {}, page.signal);
@@ -54,15 +55,19 @@ function part(name, amount, whole) {
 }
 
 function facts(step, by, lost, before) {
-  const removed = step.removed ? `${count(step.removed)} removed` : null;
-  const changed = step.changed ? `${count(step.changed)} changed` : null;
-  const quarantined = step.quarantined ? `${count(step.quarantined)} quarantined` : null;
+  const rows = (number, title, values) => (number ? el("a", { href: link("samples", values) }, `${count(number)} ${title}`) : null);
+  const removed = rows(step.removed, "removed", { fate: "removed", step: step.step });
+  const changed = rows(step.changed, "changed", { changed: step.step });
+  const quarantined = rows(step.quarantined, "quarantined", { fate: "quarantined", step: step.step });
   const size = by === "bytes" && lost ? `${lost > 0 ? bytes(lost) : `-${bytes(-lost)}`} less (${percent(lost, before)})` : null;
   const share = by === "rows" && lost ? percent(lost, before) : null;
-  return [removed, changed, quarantined, share, size, `${step.seconds.toFixed(2)} s`].filter(Boolean).join(" · ");
+  const known = [removed, changed, quarantined, share, size, `${step.seconds.toFixed(2)} s`].filter(Boolean);
+  return known.map((fact, at) => [at > 0 && " · ", fact]);
 }
 
 function reasonList(reasons) {
-  const items = reasons.map((reason) => el("li", {}, `${count(reason.rows)} rows, ${bytes(reason.bytes)} as read: ${reason.reason}`));
+  const items = reasons.map((reason) => el("li", {}, `${count(reason.rows)} rows, ${bytes(reason.bytes)} as read: `,
+    reason.reason === null ? el("a", { href: link("clusters", { step: reason.step }) }, "duplicates of other samples")
+      : el("a", { href: link("samples", { step: reason.step, reason: reason.reason }) }, name(reason.reason))));
   return el("details", { open: reasons.length <= 4 }, el("summary", {}, `${count(reasons.length)} reasons`), el("ul", {}, items));
 }
