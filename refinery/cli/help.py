@@ -8,7 +8,7 @@ import click
 
 # Commands by the task that they are for.
 TASKS = {
-    "Start": ("demo", "init", "import", "check", "run"),
+    "Start": ("demo", "init", "import", "check", "forecast", "run"),
     "See what a run did": ("status", "explore", "why", "report", "diff", "tables"),
     "Choose bounds": ("analyze", "tune", "refilter", "buckets"),
     "Hand data on": ("card", "verify"),
@@ -34,6 +34,7 @@ EXAMPLES = {
     "demo": ("refinery demo",),
     "diff": ("refinery diff outputs/a outputs/b", "refinery diff outputs/a outputs/b --html diff.html"),
     "explore": ("refinery explore outputs/a", "refinery explore outputs/a --with outputs/b --port 8765"),
+    "forecast": ("refinery forecast recipe.yaml", "refinery forecast recipe.yaml --cluster 640"),
     "gc": ("refinery gc outputs --dry-run", "refinery gc outputs --budget 10GB --age 7d"),
     "ops": ("refinery ops", "refinery ops dedup", "refinery ops text_length_filter"),
     "refilter": ("refinery refilter outputs/web_sample --set process.words_num_filter.min_num=30",),

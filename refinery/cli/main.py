@@ -120,6 +120,25 @@ def check(as_json: bool, **recipe: Any) -> None:
     commands.check(lambda: _opened(recipe), as_json)
 
 
+@cli.command(cls=RecipeCommand, epilog=EPILOG)
+@recipe_options
+@safe_options
+@click.option("--cluster", type=click.IntRange(1), metavar="CORES", help="Seconds on a Ray cluster of so many cores.")
+@click.option("--rows", type=click.IntRange(100), help="Rows of the sample; by default chosen by the size of the input.")
+@click.option("--bytes-per-token", type=click.FloatRange(0.01), help="Bytes of text in a token.  [default: 4]")
+@click.option("--json", "as_json", is_flag=True, help="Print the forecast as one JSON object.")
+def forecast(
+    cluster: int | None, rows: int | None, bytes_per_token: float | None, as_json: bool, **recipe: Any
+) -> None:
+    """Forecast a run of RECIPE from a sample: rows, bytes and tokens after every step, seconds, memory, disk.
+
+    Every figure has bounds of 95 %. Nothing is written to the outputs of the recipe.
+    """
+    from refinery.cli import forecast as command
+
+    command.show(_opened(recipe), rows, cluster, bytes_per_token, as_json)
+
+
 @cli.command()
 @click.argument("name", required=False, shell_complete=complete_operator)
 @click.option(

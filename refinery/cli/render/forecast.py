@@ -1,0 +1,89 @@
+"""Output of `refinery forecast`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from refinery.cli.render import console
+from refinery.common.fitted import Fitted, broken_label
+
+_TOO_WIDE = (("tokens",), ("tokens", "bytes"), ("tokens", "bytes", "seconds"))
+
+
+def parts(found: Any) -> Iterator[Any]:
+    """Yield the output for a terminal, part by part."""
+    about = "" if found.rows.low == found.rows.high else "about "
+    yield f"a sample of {found.sampled:,} of {about}{found.rows.value:,.0f} rows, {100 * found.share:.2g} %"
+    yield Fitted(partial(_steps, found, ()), *(partial(_steps, found, names) for names in _TOO_WIDE))
+    yield from _totals(found)
+    for step in found.steps:
+        if step.law:
+            yield f"step {step.step}: {step.law}"
+    yield from (f"note: {note}" for note in found.notes)
+
+
+def _steps(found: Any, without: tuple[str, ...], excess: int) -> Any:
+    """The table of steps. without: names of columns to leave out."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    table.add_column("step", justify="right", no_wrap=True)
+    table.add_column("operator", min_width=16, no_wrap=True)
+    names = [name for name in ("rows out", "95 %", "bytes", "tokens", "seconds") if name not in without]
+    for name in names:
+        table.add_column(name, justify="right", no_wrap=True)
+    labels = [console.label_of(step.operator, step.name) for step in found.steps]
+    width = max(16, max(map(len, labels), default=16) - excess)
+    for label, step in zip(labels, found.steps, strict=True):
+        cells = {
+            "rows out": f"{step.rows.value:,.0f}",
+            "95 %": f"{step.rows.low:,.0f} to {step.rows.high:,.0f}",
+            "bytes": console.size(step.bytes.value),
+            "tokens": _many(step.tokens.value),
+            "seconds": f"{step.seconds:,.2f}",
+        }
+        table.add_row(str(step.step), Text(broken_label(label, width)), *(cells[name] for name in names))
+    return table
+
+
+def _totals(found: Any) -> Iterator[str]:
+    """Lines about the whole run."""
+    where = f"{found.workers:,} cores of a cluster" if found.cluster else f"{found.workers:,} workers of this machine"
+    seconds = found.seconds
+    yield f"time    {_time(seconds.value)} ({_time(seconds.low)} to {_time(seconds.high)}) on {where}"
+    if found.cluster:
+        names = ("start", "shards", "moving", "barriers", "tables")
+        yield f"        {', '.join(f'{name} {_time(getattr(found.cluster, name))}' for name in names)}"
+    yield f"        {_time(found.processor)} of processor time; seconds above are those of all cores"
+    yield f"memory  {_between(found.memory)}{' of the largest process' if found.cluster else ''}"
+    each = found.disk_parts
+    kinds = {"export": each.export, "stored results": each.results, "tables": each.database}
+    listed = ", ".join(f"{name} {console.size(value)}" for name, value in kinds.items() if value)
+    yield f"disk    {_between(found.disk)}: {listed}"
+    if found.steps:
+        last = found.steps[-1]
+        yield f"kept    {last.rows.value:,.0f} rows, {_between(last.bytes)} of text, {_many(last.tokens.value)} tokens"
+
+
+def _between(estimate: Any) -> str:
+    """Bytes with their bounds."""
+    return f"{console.size(estimate.value)} ({console.size(estimate.low)} to {console.size(estimate.high)})"
+
+
+def _many(count: float) -> str:
+    """A number of tokens: 512, 4.2 million."""
+    for unit, name in ((1e12, "trillion"), (1e9, "billion"), (1e6, "million")):
+        if count >= unit:
+            return f"{count / unit:,.1f} {name}"
+    return f"{count:,.0f}"
+
+
+def _time(seconds: float) -> str:
+    """A duration: 3.4 s, 12 min, 5.1 h."""
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:,.0f} min" if seconds < 7200 else f"{seconds / 3600:,.1f} h"

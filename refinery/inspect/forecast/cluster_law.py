@@ -1,0 +1,143 @@
+"""Duplicates of the whole input, estimated from the clusters among sampled rows.
+
+A cluster of s rows shows as k rows of a sample that takes each row with probability p: k is binomial. A pair is in the
+sample with probability p * p, so duplicates of a sample can't be scaled by 1 / p as rows are. Clusters of many sampled
+rows are measured one by one: k / p rows. For the others, laws of their sizes are fitted to the number of clusters of
+k = 2, 3... sampled rows, by Poisson likelihood. The likeliest law gives the estimate. The bounds are the extremes of all laws
+that the sample doesn't contradict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+# Clusters of this many sampled rows are measured one by one; others are fitted.
+MEASURED = 10
+# Exponents of power laws. Numbers of clusters that are tried: factors of the likeliest one.
+_EXPONENTS = np.concatenate([np.linspace(1.2, 6, 49), [8.0, 20.0]])
+_FACTORS = np.exp(np.linspace(-4, 4, 161))
+# Drop of the log-likelihood for 95 % of two parameters: half of the chi-square quantile. Standard errors on both sides.
+_DROP, _Z = 2.996, 1.96
+# Sizes up to this one are listed one by one, larger ones in steps of 5 %.
+_EACH, _STEP = 64, 1.05
+
+
+@dataclass(frozen=True)
+class Removed:
+    """Estimated rows that a deduplicator removes, with bounds of 95 %. law: of the sizes of clusters, in words."""
+
+    rows: float
+    low: float
+    high: float
+    law: str
+
+
+def removed_rows(clusters: Mapping[int, int], share: float, rows: float) -> Removed:
+    """The rows of all clusters but one of each.
+
+    clusters: number of clusters by their sampled rows, 2 and up. share: probability of a row to be sampled. rows: of the
+    whole input.
+    """
+    large = {k: count for k, count in clusters.items() if k >= MEASURED}
+    sampled = sum(k * count for k, count in large.items())
+    measured = sum((k / share - 1) * count for k, count in large.items())
+    error = _Z * np.sqrt(sampled * (1 - share)) / share
+    seen = np.array([clusters.get(k, 0) for k in range(2, MEASURED)], float)
+    fit = _fitted(list(_laws(share, max(0.0, rows - sampled / share))), seen)
+    least = sum((k - 1) * count for k, count in clusters.items())  # those of the sample itself
+    value = max(least, min(rows - 1, measured + fit.rows))
+    low = min(value, max(least, measured - error + fit.low))
+    high = max(value, min(rows - 1, measured + error + fit.high))
+    several = f"{sum(large.values()):,} measured cluster{'' if sum(large.values()) == 1 else 's'}"
+    return Removed(value, low, high, f"{several}; others: {fit.law}" if large else fit.law)
+
+
+@dataclass(frozen=True)
+class _Family:
+    """Laws of one kind: for each, the relative frequency of every size.
+
+    most: of each law, the clusters by which its frequencies can be multiplied at most. fixed: it has exactly those. name: of a
+    law in words, by its number.
+    """
+
+    shown: np.ndarray
+    visible: np.ndarray
+    removed: np.ndarray
+    most: np.ndarray
+    fixed: bool
+    name: Callable[[int], str]
+
+
+def _fitted(families: list[_Family], seen: np.ndarray) -> Removed:
+    """The likeliest of all laws, with the extremes of those that are nearly as likely."""
+    none = 0.0 if not seen.any() else -np.inf
+    likelihoods, removed, names = [np.array([[none]])], [np.zeros((1, 1))], [lambda _: "no duplicates"]
+    for family in families:
+        amounts = _amounts(family, seen)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.log(family.shown) @ seen if (seen > 0).all() else _weighted_logs(family.shown, seen)
+            likelihood = logs[:, None] + seen.sum() * np.log(amounts) - amounts * family.visible[:, None]
+        constant = seen[seen > 0] @ np.log(seen[seen > 0]) - seen.sum() if seen.any() else 0.0
+        likelihoods.append(np.nan_to_num(likelihood - constant - (0 if family.fixed else 1), nan=-np.inf))
+        removed.append(amounts * family.removed[:, None])
+        names.append(family.name)
+    best = max(range(len(names)), key=lambda place: likelihoods[place].max())
+    law, factor = np.unravel_index(likelihoods[best].argmax(), likelihoods[best].shape)
+    highest = likelihoods[best][law, factor]
+    likely = np.concatenate([r[value >= highest - _DROP] for value, r in zip(likelihoods, removed, strict=True)])
+    return Removed(float(removed[best][law, factor]), float(likely.min()), float(likely.max()), names[best](int(law)))
+
+
+def _weighted_logs(shown: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    """The logarithms of the sizes that are seen, weighted by their number."""
+    some = seen > 0
+    return np.log(shown[:, some]) @ seen[some]
+
+
+def _amounts(family: _Family, seen: np.ndarray) -> np.ndarray:
+    """The numbers of clusters that are tried, a row for each law."""
+    if family.fixed:
+        return family.most[:, None]
+    likeliest = max(float(seen.sum()), 1.0) / family.visible
+    return np.minimum(likeliest[:, None] * _FACTORS, family.most[:, None])
+
+
+def _laws(share: float, room: float) -> Iterator[_Family]:
+    """The families of laws. room: rows that are in no measured cluster."""
+    sizes = _sizes(share, room)
+    if not len(sizes):
+        return
+    widths = np.diff(np.append(sizes, sizes[-1] * _STEP if sizes[-1] >= _EACH else sizes[-1] + 1))
+    shown, rest = _shown(sizes, share), np.log1p(-min(share, 1 - 1e-12))
+    visible = -np.expm1(sizes * rest) - sizes * share * np.exp((sizes - 1) * rest)  # of 2 rows or more
+
+    def family(weights: np.ndarray, name: Callable[[int], str], single: np.ndarray | None = None) -> _Family:
+        held = weights @ sizes + (0 if single is None else single)
+        figures = weights @ shown, weights @ visible, weights @ (sizes - 1), room / held
+        return _Family(*figures, single is not None, name)
+
+    powers = sizes ** -_EXPONENTS[:, None] * widths
+    yield family(powers, lambda law: f"sizes by a power law, exponent {_EXPONENTS[law]:.1f}, and rows without a copy")
+    yield family(np.eye(len(sizes)), lambda law: f"clusters of about {sizes[law]:,.0f} rows, and rows without a copy")
+    yield family(powers, lambda law: f"sizes by a power law, exponent {_EXPONENTS[law]:.1f}", np.ones(len(powers)))
+
+
+def _sizes(share: float, room: float) -> np.ndarray:
+    """Sizes of clusters of which fewer than MEASURED rows are expected in the sample."""
+    most = min(room, MEASURED / share)
+    each = np.arange(2, min(_EACH, most) + 1)
+    steps = _EACH * _STEP ** np.arange(1, 1 + max(0, int(np.log(max(1.0, most / _EACH)) / np.log(_STEP))))
+    return np.concatenate([each, steps])
+
+
+def _shown(sizes: np.ndarray, share: float) -> np.ndarray:
+    """Probability that a cluster of each size has k = 2, 3... sampled rows."""
+    columns = []
+    for k in range(2, MEASURED):
+        ways = sum(np.log(np.maximum(sizes - taken, 1e-300)) - np.log(taken + 1) for taken in range(k))
+        rest = np.log1p(-min(share, 1 - 1e-12)) * (sizes - k)
+        columns.append(np.where(sizes >= k, np.exp(ways + k * np.log(share) + rest), 0.0))
+    return np.stack(columns, axis=1)

@@ -1,0 +1,156 @@
+"""Runs a sample in a scratch folder, and measures the processor time of each part of the run."""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from refinery.checkpoints.results import Checkpoints
+from refinery.execution.backend import backend_of
+from refinery.execution.job import Outcome
+from refinery.execution.run import execute_prepared
+from refinery.execution.stage_runner import Began, StageRunner
+from refinery.inspect.forecast.disk import stored_by_shard
+from refinery.inspect.forecast.sampled import Sample
+from refinery.io.model import Shard
+from refinery.io.unchanged import stamps
+from refinery.operators.processes import using_processes
+from refinery.planning.plan import Plan
+from refinery.recipe import Recipe
+from refinery.results.stage_result import StageResult
+from refinery.storage.store import Store
+from refinery.storage.workplace import Workplace
+from refinery.workers.runner import Report
+from refinery.workers.worker import ShardResult
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Processor time when a part of the run ended. stage: its number. shard: number of a shard, or None."""
+
+    stage: int
+    part: str
+    seconds: float
+    shard: int | None = None
+
+
+@dataclass
+class Marks:
+    """Marks of a run, in order. stored: bytes in the store of results when the stages are done, by stage and shard."""
+
+    marks: list[Mark] = field(default_factory=list)
+    stored: dict[tuple[int, int], int] = field(default_factory=dict)
+
+    def add(self, stage: int, part: str, shard: int | None = None) -> None:
+        """Add a mark."""
+        self.marks.append(Mark(stage, part, processor_seconds(), shard))
+
+
+@dataclass(frozen=True)
+class MeasuredRun:
+    """A run of a sample, with its marks, and the growth of memory over it in bytes."""
+
+    outcome: Outcome
+    marks: tuple[Mark, ...]
+    stored: Mapping[tuple[int, int], int]
+    began: float
+    ended: float
+    memory: int
+
+
+def processor_seconds() -> float:
+    """Processor time of this process and of those that it has started."""
+    found = time.process_time()
+    for child in psutil.Process().children(recursive=True):
+        try:
+            times = child.cpu_times()
+        except psutil.Error:
+            continue
+        found += times.user + times.system
+    return found
+
+
+def peak_memory() -> int:
+    """The most bytes of memory that this process has had."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def memory_now() -> int:
+    """Bytes of memory of this process."""
+    return int(psutil.Process().memory_info().rss)
+
+
+class MarkedRunner(StageRunner):
+    """Stages of a run whose marks are kept."""
+
+    def __init__(self, prepared: Plan, store: Store, marks: Marks) -> None:
+        backend = backend_of(prepared, store)
+        super().__init__(prepared, store, backend, kept=Checkpoints(prepared, store), sink=backend.sink())
+        self._marks, self._number = marks, 0
+
+    def run(self, report: Report | None = None, began: Began | None = None) -> list[StageResult]:
+        """Run all stages, with a mark before each part and after each shard."""
+
+        def begin(stage: int, part: str, shards: Sequence[Shard]) -> None:
+            self._number = stage
+            self._marks.add(stage, part)
+            if began is not None:
+                began(stage, part, shards)
+
+        def ended(result: ShardResult) -> None:
+            self._marks.add(self._number, "shard", result.shard)
+            if report is not None:
+                report(result)
+
+        done = super().run(ended, begin)
+        self._marks.add(0, "stages")
+        self._marks.stored |= stored_by_shard(Workplace.of(self.prepared.recipe.work_dir).run_dir.parts)
+        return done
+
+
+def measured(plan: Plan, sample: Sample, folder: Path) -> MeasuredRun:
+    """Run the plan over a sample; everything is written into a folder. Raises the errors of a run."""
+    marks, peak, before = Marks(), peak_memory(), memory_now()
+    recipe = in_scratch(plan.recipe, folder)
+    sampled = replace(
+        plan,
+        recipe=recipe,
+        sources=list(sample.sources),
+        shards=list(sample.shards),
+        workers=1,
+        capacity=None,
+        notes=[],
+        stamps=stamps(sample.sources),
+    )
+    began = processor_seconds()
+    with using_processes():
+        outcome = execute_prepared(sampled, make=lambda prepared, store, _: MarkedRunner(prepared, store, marks))
+        ended = processor_seconds()
+    return MeasuredRun(outcome, tuple(marks.marks), marks.stored, began, ended, max(peak_memory() - peak, memory_now() - before))
+
+
+def in_scratch(recipe: Recipe, folder: Path) -> Recipe:
+    """The recipe for a run by one worker that leaves everything in a folder."""
+    changes: dict[str, Any] = {
+        "work_dir": str(folder / "run"),
+        "np": 1,
+        "executor_type": "default",
+        "use_cache": False,
+        "max_quarantined": 1.0,
+        "open_tracer": False,
+        "open_monitor": False,
+        "row_timeout": None,
+        "temp_dir": None,
+        "stat_summary": replace(recipe.stat_summary, export=None),
+    }
+    if recipe.exports:
+        changes["export_path"] = str(folder / "run" / "export" / Path(recipe.export_path).name)
+    if recipe.removed_path is not None:
+        changes["removed_path"] = str(folder / "run" / "removed" / Path(recipe.removed_path).name)
+    return replace(recipe, **changes)
