@@ -15,9 +15,7 @@ from refinery.inspect.forecast.forecast import BYTES_PER_TOKEN, ForecastRequest
 from refinery.inspect.forecast.forecast import forecast as forecast_of
 
 
-def show(
-    opened: Opened, rows: int | None, cores: int | None, bytes_per_token: float | None, as_json: bool
-) -> None:
+def show(opened: Opened, rows: int | None, cores: int | None, bytes_per_token: float | None, as_json: bool) -> None:
     """`refinery forecast`."""
     for note in opened[0].ignored:
         print(f"note: {note}", file=sys.stderr)

@@ -124,7 +124,9 @@ def check(as_json: bool, **recipe: Any) -> None:
 @recipe_options
 @safe_options
 @click.option("--cluster", type=click.IntRange(1), metavar="CORES", help="Seconds on a Ray cluster of so many cores.")
-@click.option("--rows", type=click.IntRange(100), help="Rows of the sample; by default chosen by the size of the input.")
+@click.option(
+    "--rows", type=click.IntRange(100), help="Rows of the sample; by default chosen by the size of the input."
+)
 @click.option("--bytes-per-token", type=click.FloatRange(0.01), help="Bytes of text in a token.  [default: 4]")
 @click.option("--json", "as_json", is_flag=True, help="Print the forecast as one JSON object.")
 def forecast(

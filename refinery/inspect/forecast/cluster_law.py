@@ -25,6 +25,10 @@ _DROP, _Z = 2.996, 1.96
 _EACH, _STEP = 64, 1.05
 
 
+# Rows that clusters of some sizes lose.
+Loss = Callable[[np.ndarray], np.ndarray]
+
+
 @dataclass(frozen=True)
 class Removed:
     """Estimated rows that a deduplicator removes, with bounds of 95 %. law: of the sizes of clusters, in words."""
@@ -35,24 +39,36 @@ class Removed:
     law: str
 
 
-def removed_rows(clusters: Mapping[int, int], share: float, rows: float) -> Removed:
-    """The rows of all clusters but one of each.
+def all_but_one(sizes: np.ndarray) -> np.ndarray:
+    """The rows that clusters of some sizes lose where one of each stays."""
+    return sizes - 1
+
+
+def all_beyond(most: int) -> Loss:
+    """The loss where clusters of more than `most` rows go, and others stay."""
+    return lambda sizes: np.where(sizes > most, sizes, 0.0)
+
+
+def removed_rows(clusters: Mapping[int, int], share: float, rows: float, loss: Loss = all_but_one) -> Removed:
+    """The rows that clusters lose.
 
     clusters: number of clusters by their sampled rows, 2 and up. share: probability of a row to be sampled. rows: of the
-    whole input.
+    whole input. loss: rows that clusters of some sizes lose.
     """
     large = {k: count for k, count in clusters.items() if k >= MEASURED}
     sampled = sum(k * count for k, count in large.items())
-    measured = sum((k / share - 1) * count for k, count in large.items())
+    measured = sum(float(loss(np.array([k / share]))[0]) * count for k, count in large.items())
     error = _Z * np.sqrt(sampled * (1 - share)) / share
     seen = np.array([clusters.get(k, 0) for k in range(2, MEASURED)], float)
-    fit = _fitted(list(_laws(share, max(0.0, rows - sampled / share))), seen)
-    least = sum((k - 1) * count for k, count in clusters.items())  # those of the sample itself
+    fit = _fitted(list(_laws(share, max(0.0, rows - sampled / share), loss)), seen)
+    least = sum(
+        float(loss(np.array([float(k)]))[0]) * count for k, count in clusters.items()
+    )  # those of the sample itself
     value = max(least, min(rows - 1, measured + fit.rows))
     low = min(value, max(least, measured - error + fit.low))
     high = max(value, min(rows - 1, measured + error + fit.high))
     several = f"{sum(large.values()):,} measured cluster{'' if sum(large.values()) == 1 else 's'}"
-    return Removed(value, low, high, f"{several}; others: {fit.law}" if large else fit.law)
+    return Removed(float(value), float(low), float(high), f"{several}; others: {fit.law}" if large else fit.law)
 
 
 @dataclass(frozen=True)
@@ -72,26 +88,28 @@ class _Family:
 
 
 def _fitted(families: list[_Family], seen: np.ndarray) -> Removed:
-    """The likeliest of all laws, with the extremes of those that are nearly as likely."""
+    """The likeliest law, one parameter more being worth a factor of e, with the extremes of all that are nearly as likely."""
     none = 0.0 if not seen.any() else -np.inf
-    likelihoods, removed, names = [np.array([[none]])], [np.zeros((1, 1))], [lambda _: "no duplicates"]
+    likelihoods, removed, penalties = [np.array([[none]])], [np.zeros((1, 1))], [0.0]
+    names: list[Callable[[int], str]] = [lambda _: "no duplicates"]
     for family in families:
         amounts = _amounts(family, seen)
         with np.errstate(divide="ignore", invalid="ignore"):
-            logs = np.log(family.shown) @ seen if (seen > 0).all() else _weighted_logs(family.shown, seen)
+            logs = _logs(family.shown, seen)
             likelihood = logs[:, None] + seen.sum() * np.log(amounts) - amounts * family.visible[:, None]
         constant = seen[seen > 0] @ np.log(seen[seen > 0]) - seen.sum() if seen.any() else 0.0
-        likelihoods.append(np.nan_to_num(likelihood - constant - (0 if family.fixed else 1), nan=-np.inf))
+        likelihoods.append(np.nan_to_num(likelihood - constant, nan=-np.inf))
+        penalties.append(0.0 if family.fixed else 1.0)
         removed.append(amounts * family.removed[:, None])
         names.append(family.name)
-    best = max(range(len(names)), key=lambda place: likelihoods[place].max())
+    best = max(range(len(names)), key=lambda place: likelihoods[place].max() - penalties[place])
     law, factor = np.unravel_index(likelihoods[best].argmax(), likelihoods[best].shape)
-    highest = likelihoods[best][law, factor]
+    highest = max(value.max() for value in likelihoods)
     likely = np.concatenate([r[value >= highest - _DROP] for value, r in zip(likelihoods, removed, strict=True)])
     return Removed(float(removed[best][law, factor]), float(likely.min()), float(likely.max()), names[best](int(law)))
 
 
-def _weighted_logs(shown: np.ndarray, seen: np.ndarray) -> np.ndarray:
+def _logs(shown: np.ndarray, seen: np.ndarray) -> np.ndarray:
     """The logarithms of the sizes that are seen, weighted by their number."""
     some = seen > 0
     return np.log(shown[:, some]) @ seen[some]
@@ -105,7 +123,7 @@ def _amounts(family: _Family, seen: np.ndarray) -> np.ndarray:
     return np.minimum(likeliest[:, None] * _FACTORS, family.most[:, None])
 
 
-def _laws(share: float, room: float) -> Iterator[_Family]:
+def _laws(share: float, room: float, loss: Loss) -> Iterator[_Family]:
     """The families of laws. room: rows that are in no measured cluster."""
     sizes = _sizes(share, room)
     if not len(sizes):
@@ -116,7 +134,7 @@ def _laws(share: float, room: float) -> Iterator[_Family]:
 
     def family(weights: np.ndarray, name: Callable[[int], str], single: np.ndarray | None = None) -> _Family:
         held = weights @ sizes + (0 if single is None else single)
-        figures = weights @ shown, weights @ visible, weights @ (sizes - 1), room / held
+        figures = weights @ shown, weights @ visible, weights @ loss(sizes), room / held
         return _Family(*figures, single is not None, name)
 
     powers = sizes ** -_EXPONENTS[:, None] * widths

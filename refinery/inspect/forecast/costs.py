@@ -23,7 +23,7 @@ PER_MATCHED_ROW, PER_CELL = 2e-6, 0.4e-6
 # Part of their time that threads of one process work side by side.
 _SIDE_BY_SIDE = 0.95
 # Bytes of memory for a byte of a batch, in all its versions, and for a row of a table while the tables are made.
-_PER_BATCH_BYTE, _PER_ROW = 3.0, 60
+_PER_BATCH_BYTE, _PER_ROW = 6.0, 60
 # Least relative error of a forecast of seconds.
 _LEAST_ERROR = 0.10
 
@@ -124,7 +124,9 @@ def wall_seconds_of(costs: RunCosts, load: Load, workers: int) -> float:
 def error_of(costs: RunCosts, load: Load) -> float:
     """Relative error of a forecast of seconds, 95 %."""
     total = processor_seconds_of(costs, load)
-    apart = sum((2 * stage.error * stage.byte * size) ** 2 for stage, size in zip(costs.stages, load.sizes, strict=True))
+    apart = sum(
+        (2 * stage.error * stage.byte * size) ** 2 for stage, size in zip(costs.stages, load.sizes, strict=True)
+    )
     return math.hypot(_LEAST_ERROR, math.sqrt(apart) / total)
 
 

@@ -10,14 +10,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from refinery.compiler.model import bytes_name
-from refinery.inspect.forecast.cluster_law import Removed, removed_rows
+from refinery.inspect.forecast.cluster_law import Removed, all_beyond, all_but_one, removed_rows
 from refinery.inspect.forecast.drawing import GROUPS
+from refinery.inspect.forecast.measured import PartKeys
 from refinery.inspect.forecast.sampled import InputSize, Sample
 from refinery.planning.plan import Plan
 from refinery.results.tables import listed
@@ -64,18 +65,20 @@ class SampledRows:
     """What the run of a sample says about its rows, as arrays over them.
 
     ended: place among the steps where a row ended, the number of steps for kept ones; -1 for unreadable rows. texts: bytes by version
-    of the text. tokens: None without a statistic of tokens. clusters: rows of each cluster, by step. parts: removed parts of texts
-    by step: copies of parts of other samples, and of parts of the same one.
+    of the text. tokens: None without a statistic of tokens. clusters: rows of each cluster, by step. parts: match keys of parts of
+    texts, by step.
     """
 
     ended: np.ndarray
     texts: Mapping[str, np.ndarray]
     tokens: np.ndarray | None
     clusters: Mapping[int, Sequence[Sequence[int]]]
-    parts: Mapping[int, tuple[int, int]]
+    parts: Mapping[int, PartKeys]
 
 
-def read_rows(con: Any, order: Sequence[int], count: int, tokens: str | None) -> SampledRows:
+def read_rows(
+    con: Any, order: Sequence[int], count: int, tokens: str | None, parts: Mapping[int, PartKeys]
+) -> SampledRows:
     """Read the tables of a run. order: numbers of the steps as they ran. tokens: column of the statistic."""
     outcomes = con.execute("SELECT * FROM row_outcomes").fetchnumpy()
     place_of = {step: place for place, step in enumerate(order)}
@@ -90,14 +93,12 @@ def read_rows(con: Any, order: Sequence[int], count: int, tokens: str | None) ->
     clusters: dict[int, dict[int, list[int]]] = {}
     for step, cluster, row in con.execute("SELECT step, cluster, _row FROM clusters").fetchall():
         clusters.setdefault(step, {}).setdefault(cluster, []).append(row)
-    parts = "SELECT step, count(*) FILTER (WHERE kept <> _row), count(*) FILTER (WHERE kept = _row) FROM duplicates"
-    removed = con.execute(f"{parts} WHERE unit IS NOT NULL GROUP BY step").fetchall()
     return SampledRows(
         ended,
         texts,
         _tokens(con, count, tokens),
         {step: list(members.values()) for step, members in clusters.items()},
-        {step: (between, within) for step, between, within in removed},
+        parts,
     )
 
 
@@ -137,23 +138,21 @@ class RowEstimator:
     def steps(self) -> list[StepEstimate]:
         """Every step, in the order in which they run."""
         by_number = {step.index: (step, kind) for step, kind in listed(self._plan.stages)}
-        found = []
+        most, found = self.input().high, []
         for place, number in enumerate(self._order):
             step, kind = by_number[number]
             alive = self._found.ended > place
             removes = kind == "deduplicator"
-            law = self._deduplicated(number, place, self._takes_units(step)) if removes else ""
+            law = self._deduplicated(step, place) if removes else ""
             name = bytes_name(self._version[number][1])
             sizes = np.where(alive, self._found.texts.get(name, 0.0), 0.0)
             rows = self._bounded(self._scaled(alive.astype(float)), self._rows, int(alive.sum()))
+            rows = replace(rows, high=max(rows.value, min(rows.high, most)))
             size = self._bounded(self._scaled_bytes(sizes), self._bytes, int(alive.sum()))
             found.append(
                 StepEstimate(number, step.name, step.title, kind, rows, size, self._tokens(alive, size), law=law)
             )
         return found
-
-    def _takes_units(self, step: Any) -> bool:
-        return bool(self._plan.library.operators[step.name].matcher.takes_units)
 
     def _tokens(self, alive: np.ndarray, size: Estimate) -> Estimate:
         if self._found.tokens is None:
@@ -163,16 +162,18 @@ class RowEstimator:
 
     def _scaled(self, values: np.ndarray, more: float = 0.0) -> Estimate:
         """The sum of some values over all rows of the input, if the sampled rows are like the others."""
-        groups = np.bincount(self._sample.groups, values, GROUPS)
-        error = _T * math.sqrt(GROUPS * float(groups.var(ddof=1)) * (1 - self._sample.share))
-        total = float(groups.sum())
-        share = self._sample.share
-        return Estimate(total / share + more, max(0.0, total - error) / share + more, (total + error) / share + more)
+        share, mean = self._sample.share, float(values.mean()) if self._size.exact and self._sample.whole else 0.0
+        groups = np.bincount(
+            self._sample.groups, values - mean, GROUPS
+        )  # a known number of rows leaves the error of their mean
+        error = _T * math.sqrt(GROUPS * float(groups.var(ddof=1)) * (1 - share)) / share
+        total = float(values.sum()) / share + more
+        return Estimate(total, max(0.0, total - error), total + error)
 
     def _scaled_bytes(self, values: np.ndarray) -> Estimate:
         """The sum of some values that grow with the bytes of a row, by their ratio to the bytes that are known of all rows."""
         lengths = self._sample.lengths
-        if lengths is None or self._size.exact:
+        if lengths is None:
             return self._scaled(values)
         ratio = float(values.sum() / lengths.sum())
         rest = np.bincount(self._sample.groups, values - ratio * lengths, GROUPS)
@@ -191,15 +192,16 @@ class RowEstimator:
         low, high = math.hypot(below, factor.below), math.hypot(above, factor.above)
         return Estimate(value, value * math.exp(-low), value * math.exp(high))
 
-    def _deduplicated(self, number: int, place: int, takes_units: bool) -> str:
+    def _deduplicated(self, step: Any, place: int) -> str:
         """Set the factors to those after a deduplicator; returns its law."""
+        number, takes_units = step.index, bool(self._plan.library.operators[step.name].matcher.takes_units)
         before, after = self._found.ended >= place, self._found.ended > place
         rows, left = self._sum(before) * self._rows.value, self._sum(after)
         texts = self._found.texts
         old, new = texts[bytes_name(self._version[number][0])], texts[bytes_name(self._version[number][1])]
         size, rest = self._sum(before, old) * self._bytes.value, self._sum(after, new)
         if takes_units:
-            law, mean = self._parts(number, size, float((old - new)[after].sum()))
+            law, mean = self._parts(step, size, float((old - new)[after].sum()))
         else:
             law = removed_rows(self._cluster_sizes(number), self._sample.share, rows)
             copies = [row for members in self._found.clusters.get(number, ()) for row in members]
@@ -217,14 +219,20 @@ class RowEstimator:
         several = (len({int(cells[row]) for row in rows}) for rows in self._found.clusters.get(number, ()))
         return Counter(size for size in several if size > 1)
 
-    def _parts(self, number: int, size: float, removed: float) -> tuple[Removed, float]:
-        """Removed parts of texts, and their mean bytes. Copies within a sample are scaled as rows, others are pairs."""
-        between, within = self._found.parts.get(number, (0, 0))
-        if not between + within:
-            return Removed(0.0, 0.0, 0.0, "no copy of a part in the sample"), 0.0
-        mean = max(1.0, removed / (between + within))
-        law = removed_rows({2: between} if between else {}, self._sample.share, size / mean)
-        own = within / self._sample.share
+    def _parts(self, step: Any, size: float, removed: float) -> tuple[Removed, float]:
+        """Removed parts of texts, and their mean bytes. Repetitions within a row are scaled as rows are."""
+        parts, share = self._found.parts[step.index], self._sample.share
+        most = step.params.get("frequency_threshold")
+        _, keys = np.unique(parts.keys, return_inverse=True)
+        cells = np.unique(np.stack([keys, self._sample.cells[parts.rows]]), axis=1)
+        in_cells = np.bincount(cells[0]) if len(keys) else np.zeros(0, np.int64)
+        within = (len(keys) - cells.shape[1]) / share
+        gone = len(keys) - len(in_cells) if most is None else int((in_cells[keys] > most).sum())
+        mean = removed / gone if gone else size * share / max(1, len(keys))
+        loss = all_but_one if most is None else all_beyond(most)
+        seen = Counter(in_cells[in_cells > 1].tolist())
+        law = removed_rows(seen, share, cells.shape[1] / share, loss)
+        own = within if most is None else 0.0
         return Removed(law.rows + own, law.low + own, law.high + own, f"parts of texts: {law.law}"), mean
 
 

@@ -16,11 +16,12 @@ from refinery.inspect.forecast.costs import Load, RunCosts
 from refinery.inspect.forecast.disk import Disk, database_bytes, results_bytes
 from refinery.inspect.forecast.estimates import Estimate, RowEstimator, StepEstimate, read_rows, step_order
 from refinery.inspect.forecast.measured import MeasuredRun, measured, memory_now, processor_seconds
-from refinery.inspect.forecast.sampled import InputSize, Sample, sample, size_of
+from refinery.inspect.forecast.sampled import InputSize, Sample, sample, size_of, without_blanks
 from refinery.operators import Library
 from refinery.planning.pipeline import prepare
 from refinery.planning.plan import Plan
 from refinery.recipe import Recipe
+from refinery.recipe.model import Step
 from refinery.results.open_tables import open_tables
 from refinery.results.tables import listed
 
@@ -33,6 +34,7 @@ _WORTH = 4
 BYTES_PER_TOKEN = 4.0
 # Relative error of a forecast of memory and of disk besides the export.
 _MEMORY_ERROR, _DISK_ERROR = 0.35, 0.2
+LIMITS = ("max_cluster_size", "max_removed_share")
 _TOKENS = ("num_token", "token_count")
 
 
@@ -73,7 +75,7 @@ class Forecast:
 
 def forecast(request: ForecastRequest) -> Forecast:
     """Forecast the run of a recipe. Raises RecipeError, or DataError for an input that is too small."""
-    recipe = replace(request.recipe, executor_type="default")
+    recipe = replace(request.recipe, executor_type="default", steps=tuple(map(_without_limits, request.recipe.steps)))
     refuse_unknown(recipe)
     plan = prepare(recipe, request.library, runs=False)
     _refuse_steps(plan)
@@ -86,6 +88,7 @@ def forecast(request: ForecastRequest) -> Forecast:
         drawn = sample(plan.sources, plan.shards, share, size, folder / "input")
         if not len(drawn.groups):
             raise DataError("no sample was drawn from the input, which has no rows that can be read")
+        size, drawn = without_blanks(size, drawn)
         run = measured(plan, drawn, folder)
         return _Forecaster(request, plan, size, drawn, run, folder).forecast(started, before)
 
@@ -102,6 +105,13 @@ def refuse_unknown(recipe: Recipe) -> None:
             problems.append(Problem(step.where, what, "Forecast the recipe without it."))
     if problems:
         raise RecipeError(problems)
+
+
+def _without_limits(step: Step) -> Step:
+    """The step without the limits of a deduplicator that end a run: a sample has fewer duplicates."""
+    if step.params.get("on_excess") != "fail":
+        return step
+    return replace(step, params=step.params | dict.fromkeys(LIMITS))
 
 
 def _refuse_steps(plan: Plan) -> None:
@@ -147,7 +157,7 @@ class _Forecaster:
             raise DataError(f"{len(self._sample.groups):,} samples were drawn, and {counts.read:,} read")
         with open_tables(self._run.outcome.run_dir.database) as con:
             tokens = next((stat.column for stat in plan.stats if stat.name in _TOKENS), None)
-            found = read_rows(con, step_order(plan), counts.read, tokens)
+            found = read_rows(con, step_order(plan), counts.read, tokens, self._run.parts)
             seconds = dict(con.execute("SELECT step, seconds FROM steps").fetchall())
         estimator = RowEstimator(plan, self._sample, self._size, found, self._request.bytes_per_token)
         rows, steps = estimator.input(), estimator.steps()
@@ -170,7 +180,7 @@ class _Forecaster:
             parts,
             cluster,
             processor_seconds() - started,
-            tuple(self._notes(tokens is not None)),
+            tuple([*self._excess(rows, steps), *self._notes(tokens is not None)]),
         )
 
     def _whole(self) -> float:
@@ -245,6 +255,16 @@ class _Forecaster:
             query = "SELECT bytes_out FROM steps WHERE step = ?"
             found: list[tuple[Any, ...]] = con.execute(query, [step_order(self._plan)[-1]]).fetchall()
         return float(found[0][0]) if found else 0.0
+
+    def _excess(self, rows: Estimate, steps: Sequence[StepEstimate]) -> Iterator[str]:
+        """Limits of deduplicators at which the run would end."""
+        limits = {step.index: step.params.get("max_removed_share") for step in self._request.recipe.steps}
+        before = rows.value
+        for step in steps:
+            share = 1 - step.rows.value / max(1.0, before)
+            limit, before = limits.get(step.step), step.rows.value
+            if step.law and limit is not None and share > limit:
+                yield f"step {step.step} {step.operator} would remove {100 * share:.0f} %, more than max_removed_share allows"
 
     def _notes(self, counted: bool) -> Iterator[str]:
         """Assumptions that the reader should know."""

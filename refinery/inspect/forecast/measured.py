@@ -9,9 +9,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import psutil
 
 from refinery.checkpoints.results import Checkpoints
+from refinery.common.lazy import pq
 from refinery.execution.backend import backend_of
 from refinery.execution.job import Outcome
 from refinery.execution.run import execute_prepared
@@ -20,12 +22,14 @@ from refinery.inspect.forecast.disk import stored_by_shard
 from refinery.inspect.forecast.sampled import Sample
 from refinery.io.model import Shard
 from refinery.io.unchanged import stamps
+from refinery.kernels.core.arrow import numbers
 from refinery.operators.processes import using_processes
 from refinery.planning.plan import Plan
 from refinery.recipe import Recipe
 from refinery.results.stage_result import StageResult
 from refinery.storage.store import Store
 from refinery.storage.workplace import Workplace
+from refinery.workers.match_keys import SHARD_BITS
 from refinery.workers.runner import Report
 from refinery.workers.worker import ShardResult
 
@@ -40,12 +44,25 @@ class Mark:
     shard: int | None = None
 
 
+@dataclass(frozen=True)
+class PartKeys:
+    """Match keys of parts of texts, with the number of their row in the run."""
+
+    rows: np.ndarray
+    keys: np.ndarray
+
+
 @dataclass
 class Marks:
-    """Marks of a run, in order. stored: bytes in the store of results when the stages are done, by stage and shard."""
+    """Marks of a run, in order.
+
+    stored: bytes in the store of results when the stages are done, by stage and shard. parts: match keys of parts of texts, by the
+    step of the deduplicator that compares them.
+    """
 
     marks: list[Mark] = field(default_factory=list)
     stored: dict[tuple[int, int], int] = field(default_factory=dict)
+    parts: dict[int, PartKeys] = field(default_factory=dict)
 
     def add(self, stage: int, part: str, shard: int | None = None) -> None:
         """Add a mark."""
@@ -59,6 +76,7 @@ class MeasuredRun:
     outcome: Outcome
     marks: tuple[Mark, ...]
     stored: Mapping[tuple[int, int], int]
+    parts: Mapping[int, PartKeys]
     began: float
     ended: float
     memory: int
@@ -110,8 +128,22 @@ class MarkedRunner(StageRunner):
 
         done = super().run(ended, begin)
         self._marks.add(0, "stages")
+        first = np.cumsum([0, *(result.rows for result in done[0].results)])
+        self._marks.parts |= {
+            stage.findings.step: part_keys(stage, first) for stage in done if stage.findings and stage.takes_units
+        }
         self._marks.stored |= stored_by_shard(Workplace.of(self.prepared.recipe.work_dir).run_dir.parts)
         return done
+
+
+def part_keys(stage: StageResult, first: np.ndarray) -> PartKeys:
+    """The match keys that a stage has left. first: number of the first row of each shard."""
+    tables = [pq.read_table(path, columns=["_row", "key"]) for path in stage.files("match_keys")]
+    rows, keys = (
+        np.concatenate([numbers(table[name]) for table in tables] or [np.zeros(0, np.int64)])
+        for name in ("_row", "key")
+    )
+    return PartKeys(first[rows >> SHARD_BITS] + (rows & ((1 << SHARD_BITS) - 1)), keys)
 
 
 def measured(plan: Plan, sample: Sample, folder: Path) -> MeasuredRun:
@@ -132,7 +164,15 @@ def measured(plan: Plan, sample: Sample, folder: Path) -> MeasuredRun:
     with using_processes():
         outcome = execute_prepared(sampled, make=lambda prepared, store, _: MarkedRunner(prepared, store, marks))
         ended = processor_seconds()
-    return MeasuredRun(outcome, tuple(marks.marks), marks.stored, began, ended, max(peak_memory() - peak, memory_now() - before))
+    return MeasuredRun(
+        outcome,
+        tuple(marks.marks),
+        marks.stored,
+        marks.parts,
+        began,
+        ended,
+        max(peak_memory() - peak, memory_now() - before),
+    )
 
 
 def in_scratch(recipe: Recipe, folder: Path) -> Recipe:
@@ -142,7 +182,7 @@ def in_scratch(recipe: Recipe, folder: Path) -> Recipe:
         "np": 1,
         "executor_type": "default",
         "use_cache": False,
-        "max_quarantined": 1.0,
+        "max_quarantined": 1 << 40,  # of none readable, the run ends in an error
         "open_tracer": False,
         "open_monitor": False,
         "row_timeout": None,

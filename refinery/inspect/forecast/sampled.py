@@ -18,7 +18,6 @@ from refinery.io.readers.read import count_rows, read
 from refinery.io.readers.registry import reader_of
 from refinery.io.sources import cut
 from refinery.io.splitting import expanded
-from refinery.planning.sizes import mean_row
 from refinery.storage.urls import is_url
 
 # Shares of the sample in the scratch shards: the first one warms up, the others show the cost of a shard and of its bytes.
@@ -28,6 +27,10 @@ _SHARDS = 64
 # Bytes of a scratch shard at most, and of a shard of rows that is read for a sample.
 _WHOLE, _LARGE = 1 << 50, 128 << 20
 _SEED = 7
+# Files of lines are read once up to this size, for the number of lines.
+_COUNTED = 2 << 30
+# Shards whose rows are counted, where only reading counts them.
+_COUNTED_SHARDS = 8
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,8 @@ class Sample:
 
     shards, sources: of the scratch files. groups, cells: of each row, in the order of the run: rows of one cell stood beside each
     other. lengths: bytes of each row in the input; None if unknown. share: probability of a row to be sampled. unread: rows
-    that no reader could read, beside those in the files. whole: all of the input's shards were read.
+    that no reader could read, beside those in the files. blank: lines that are no samples, beside the rows. whole: all of the
+    input's shards were read.
     """
 
     shards: tuple[Shard, ...]
@@ -61,6 +65,7 @@ class Sample:
     share: float
     unread: int = 0
     whole: bool = True
+    blank: int = 0
 
 
 def is_seekable(sources: Sequence[Source]) -> bool:
@@ -76,12 +81,16 @@ def size_of(sources: Sequence[Source], shards: Sequence[Shard]) -> InputSize:
     """The size of an input, by looks at some places; tables on this machine know their rows."""
     if is_seekable(sources):
         with LineFiles(sources) as files:
-            return InputSize(files.size, files.size / files.mean_line() if files.size else 0, False)
+            if files.size <= _COUNTED:
+                return InputSize(files.size, files.count(), True)
+            return InputSize(files.size, files.size / files.mean_line(), False)
     size = sum(expanded(source) for source in sources)
-    if all(reader_of(source).by_rows or reader_of(source).one_sample for source in sources):
-        return InputSize(size, sum(map(count_rows, shards)), True)
-    row = mean_row(shards)
-    return InputSize(size, size / row if row else 0, False)
+    known = all(reader_of(source).by_rows or reader_of(source).one_sample for source in sources)
+    count = len(shards) if known else min(len(shards), _COUNTED_SHARDS)
+    places = [place * len(shards) // count for place in range(count)]
+    rows = sum(count_rows(shards[place]) for place in places)
+    part = sum(shards[place].size for place in places) / max(1, sum(shard.size for shard in shards))
+    return InputSize(size, rows / part if part else 0, count == len(shards))
 
 
 def sample(sources: Sequence[Source], shards: Sequence[Shard], share: float, size: InputSize, folder: Path) -> Sample:
@@ -99,7 +108,17 @@ def _of_lines(sources: Sequence[Source], share: float, size: InputSize, scratch:
         for chosen in files.lines(share, size.mean):
             source = sources[chosen.source]
             scratch.add_line(source, chosen.line, chosen.group, chosen.cell)
-    return scratch.close(chosen_share(share), True)
+        blank = files.blank
+    return replace(scratch.close(chosen_share(share), True), blank=blank)
+
+
+def without_blanks(size: InputSize, drawn: Sample) -> tuple[InputSize, Sample]:
+    """The size without blank lines, and the sample with the share of rows that it has of a known number of rows."""
+    rows = len(drawn.groups)
+    if drawn.blank:
+        return replace(size, rows=size.rows * rows / (rows + drawn.blank), exact=False), drawn
+    known = size.exact and drawn.whole and not drawn.unread
+    return size, replace(drawn, share=rows / size.rows) if known else drawn
 
 
 def _of_shards(shards: Sequence[Shard], share: float, size: InputSize, scratch: _Scratch) -> Sample:
@@ -156,7 +175,7 @@ class _Scratch:
                 self._lines.setdefault(key, []).extend(map(_ended, some[LINE].to_pylist()))
             else:
                 self._tables.setdefault(key, []).append(some)
-            self._marks.setdefault(key, []).extend((groups[row], cells[row], 0) for row in rows)
+            self._marks.setdefault(key, []).extend((groups[row], cells[row], 0) for row in rows.tolist())
 
     def _shard(self, count: int) -> np.ndarray:
         return self._random.choice(len(_SHARES), count, p=_SHARES)
