@@ -17,6 +17,9 @@ EPILOG = (
     "failed, 5 rows do not add up, 6 results cannot be written, 7 too many rows in quarantine, "
     "8 files differ from their digests, 130 interrupted."
 )
+TEST_EPILOG = (
+    "Exit codes: 0 all examples hold, 1 an example is wrong, 2 the command line is wrong, 4 there are no operators."
+)
 
 
 @click.group(
@@ -172,6 +175,20 @@ def assets(fetch: bool, folder: str | None, mirror: str | None, lock: bool, as_j
     recipe, overrides = named(options)
     given = (overrides, options["sets"], options["variables"], options["operators"])
     command.show(recipe, given, command.Wanted(fetch, folder, mirror or "", lock, as_json))
+
+
+@cli.command(epilog=TEST_EPILOG)
+@click.argument("folders", metavar="FOLDER...", nargs=-1, required=True, type=click.Path())
+@click.option("--safe", is_flag=True, help="Refuse Python files, and let SQL read no files.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
+def test(folders: tuple[str, ...], safe: bool, as_json: bool) -> None:
+    """Run the examples in the headers of the operators in FOLDER.
+
+    Each sample is run alone, in batches of several sizes and as columns of a table; the results must be the same.
+    """
+    from refinery.cli import operator_tests
+
+    operator_tests.test(folders, safe, as_json)
 
 
 @cli.command()

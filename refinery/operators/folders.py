@@ -35,7 +35,8 @@ class Library:
         for folder in (Path(absolute(str(path))) for path in extra):
             if problem := problem_with(folder):
                 raise OperatorError(f"{folder}: {problem}")
-            self._folders.append(folder)
+            if folder not in self._folders:
+                self._folders.append(folder)
 
     @cached_property
     def _paths(self) -> dict[str, tuple[str, Path]]:
@@ -45,6 +46,12 @@ class Library:
                 for path in _files(folder / directory, (".sql", ".py")):
                     self._claim(found, path, directory)
         return found
+
+    def names_below(self, folder: Path) -> list[tuple[str, Path]]:
+        """Names and files of the operators of one of the folders."""
+        return [
+            (name, path) for name, (kind, path) in self._paths.items() if kind in KINDS and path.parent.parent == folder
+        ]
 
     @cached_property
     def readers(self) -> Mapping[str, ReaderFile]:

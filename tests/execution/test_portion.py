@@ -65,7 +65,7 @@ def test_shards_and_workers_do_not_decide(folder: Path, part: dict[str, Any]) ->
 def test_the_first_samples_are_those_of_the_input(folder: Path, whole: Run) -> None:
     run = refinery.run(settings(folder, STEPS), limit=121)
     assert run.counts.read == 121
-    assert run.sql("SELECT _row, file, line, error FROM quarantine") == rows(
+    assert rows(run, "quarantine", "_row, file, line, error") == rows(
         whole, "quarantine", "_row, file, line, error", "_row < 121"
     )
     kept = [sample["id"] for sample in exported(run)]
@@ -79,7 +79,7 @@ def test_rows_add_up_and_lines_are_those_of_the_file(folder: Path) -> None:
     texts = (folder / "in.jsonl").read_text().split("\n")
     with FinishedRun.open(run.work_dir) as stored:
         assert stored.recipe.sample == 0.5
-    for row, line, raw in run.sql("SELECT _row, line, raw FROM quarantine"):
+    for row, line, raw in rows(run, "quarantine", "_row, line, raw"):
         assert texts[line - 1] == raw and row < counts.read
 
 

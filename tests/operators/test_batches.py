@@ -16,10 +16,11 @@ from refinery.compiler.model import CompileContext, Schema
 from refinery.compiler.program import Program, build
 from refinery.errors import RecipeError
 from refinery.execution.open import open_recipe
+from refinery.inspect.examples.expectations import parameters
 from refinery.io.batch import Batch
 from refinery.operators import Operator
 from refinery.workers.worker import Worker
-from tests.operators.test_examples import LIBRARY, parameters
+from tests.operators.test_examples import LIBRARY
 from tests.sampling import sampled
 
 WORDS = " ".join(f"w{n:x} don't U.S. {n}km" for n in range(1500))  # more than a table of words has at first

@@ -1,0 +1,1 @@
+"""Examples in the headers of operators, run through the compiler and DuckDB."""
