@@ -177,6 +177,27 @@ def assets(fetch: bool, folder: str | None, mirror: str | None, lock: bool, as_j
     command.show(recipe, given, command.Wanted(fetch, folder, mirror or "", lock, as_json))
 
 
+@cli.command()
+@click.argument("kind", type=click.Choice(["mapper", "filter", "statistics", "deduplicator"]))
+@click.argument("name")
+@click.option("--python", is_flag=True, help="In Python; by default in SQL.")
+@click.option(
+    "--to",
+    "folder",
+    default="my_operators",
+    show_default=True,
+    type=click.Path(path_type=Path),
+    help="Folder of operators.",
+)
+def new(kind: str, name: str, python: bool, folder: Path) -> None:
+    """Write the file of an operator NAME that works, to be changed. No file is overwritten."""
+    from refinery.cli import new_operator
+
+    path = new_operator.write(kind, name, folder, python)
+    click.echo(f"{path} is written. Change it, and test its examples: refinery test {folder}")
+    click.echo(f"In a recipe: refinery run recipe.yaml --operators {folder}")
+
+
 @cli.command(epilog=TEST_EPILOG)
 @click.argument("folders", metavar="FOLDER...", nargs=-1, required=True, type=click.Path())
 @click.option("--safe", is_flag=True, help="Refuse Python files, and let SQL read no files.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterable
 from typing import Protocol
@@ -34,3 +35,10 @@ def add_contents(digest: _Digest, files: Iterable[tuple[str, str]]) -> None:
                 digest.update(piece)
         finally:
             os.close(number)
+
+
+def digest_of_folder(folder: str) -> str:
+    """SHA-256 of the names and contents of the files below a folder."""
+    digest = hashlib.sha256()
+    add_contents(digest, files_below(folder))
+    return digest.hexdigest()

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from refinery.common.source_files import digest_of_folder
 from refinery.execution.assets import described
 from refinery.execution.exported import RunExport
 from refinery.execution.job import Outcome, RunJob
@@ -182,4 +183,16 @@ def prepared_facts(prepared: Plan) -> dict[str, Any]:
         "inodes": prepared.inodes(),
         "side_files": prepared.beside,
         "assets": described(prepared.recipe),
+        "packages": _packages(prepared),
+    }
+
+
+def _packages(prepared: Plan) -> dict[str, dict[str, str]]:
+    """Versions of the installed packages that steps are from, and digests of their operators, by name."""
+    library = prepared.library
+    packages = {library.package_of(library.operators[step.name].path) for step in prepared.recipe.steps}
+    return {
+        package.name: {"version": package.version, "digest": digest_of_folder(str(package.folder))}
+        for package in packages
+        if package is not None
     }

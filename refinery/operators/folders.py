@@ -1,4 +1,4 @@
-"""Finds operators and features below `sql/`, `udfs/` and the user's own folders."""
+"""Finds operators and features below `sql/`, `udfs/`, in installed packages and in the user's own folders."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from refinery.operators.headers import aliases, read_feature, read_operator
 from refinery.operators.home import shipped
 from refinery.operators.misplaced import problem_with
 from refinery.operators.model import KINDS, Feature, Function, Operator
+from refinery.operators.packages import OperatorPackage, operator_packages
 from refinery.operators.processes import import_anew
 from refinery.operators.reader_files import FOLDER, ReaderFile, read_reader
 
@@ -23,20 +24,32 @@ Item = TypeVar("Item")
 
 
 class Library:
-    """Operators and features of the shipped folders and of the user's own, read at first use.
+    """Operators and features of the shipped folders, of installed packages and of the user's own folders, read at first use.
 
     A new library has the user's code imported anew.
     """
 
     def __init__(self, extra: tuple[str | Path, ...] = ()) -> None:
         import_anew()
-        home = shipped()
-        self._folders = [home / "sql", home / "udfs"]
-        for folder in (Path(absolute(str(path))) for path in extra):
+        self._extra = [Path(absolute(str(path))) for path in extra]
+        for folder in self._extra:
             if problem := problem_with(folder):
                 raise OperatorError(f"{folder}: {problem}")
-            if folder not in self._folders:
-                self._folders.append(folder)
+
+    @cached_property
+    def packages(self) -> dict[Path, OperatorPackage]:
+        """Installed packages with operators, by their folders."""
+        return {package.folder: package for package in operator_packages()}
+
+    @cached_property
+    def _folders(self) -> list[Path]:
+        home = shipped()
+        folders = [home / "sql", home / "udfs", *self.packages, *self._extra]
+        return list({os.path.realpath(folder): folder for folder in folders[::-1]}.values())[::-1]
+
+    def package_of(self, path: Path) -> OperatorPackage | None:
+        """The installed package that an operator's file is in; None for a shipped one, or one of the user's folders."""
+        return self.packages.get(path.parent.parent)
 
     @cached_property
     def _paths(self) -> dict[str, tuple[str, Path]]:
@@ -63,12 +76,20 @@ class Library:
                 raise OperatorError(f"{path}: the format {file.name!r} is in {other.path}; choose another FORMAT")
         return found
 
-    @staticmethod
-    def _claim(found: dict[str, tuple[str, Path]], path: Path, directory: str) -> None:
+    def _claim(self, found: dict[str, tuple[str, Path]], path: Path, directory: str) -> None:
         taken = found.get(path.stem)
         if taken:
-            raise OperatorError(f"{path}: the name {path.stem!r} is taken by {taken[1]}; rename the file")
+            raise OperatorError(self._clash(path, taken[1]))
         found[path.stem] = (directory, path)
+
+    def _clash(self, path: Path, other: Path) -> str:
+        """The message for two files of one name."""
+        package = self.package_of(path)
+        if package is None:
+            by = self.package_of(other)
+            return f"{path}: the name {path.stem!r} is taken by {other}{f' of {by}' if by else ''}; rename the file"
+        what = f"{package} has an operator {path.stem!r} ({path}), and so has {self.package_of(other) or 'refinery'} ({other})"
+        return f"{what}. Uninstall one of the packages, or have the operator renamed"
 
     @cached_property
     def operators(self) -> Mapping[str, Operator]:

@@ -21,6 +21,7 @@ from refinery.recipe.key import RecipeKey
 from refinery.recipe.keys import ALIASES, KEYS, NOT_YET
 from refinery.recipe.lost import MissingStatistics
 from refinery.recipe.model import LibraryLike, Note, Recipe
+from refinery.recipe.operator_folders import operator_folders
 from refinery.recipe.outputs import check_kept, check_removed, read_export_fields, read_partition
 from refinery.recipe.override import step_names
 from refinery.recipe.steps import Notes, check_names, read_steps
@@ -74,7 +75,10 @@ class _Checker:
     def run(self) -> CheckedRecipe:
         credentials = self._credentials()  # first: no message shows them after this
         values = self._keys()
-        library = self._library(values.get("operators") or ())
+        operators = self.root.entries.get("operators")
+        folders = operator_folders(operators, values.get("operators") or (), self.problems, self.notes)
+        values["operators"] = folders
+        library = self._library(folders)
         self._report_unknown(library)
         inputs, most = self._inputs(library)
         self.assets = self._assets(values)

@@ -107,6 +107,8 @@ class SafeRecipe:
             return
         name, entry = named
         operator = library.operators[name]
+        if (package := library.package_of(operator.path)) is not None:
+            self._refuse(entry.place, f"{name} is code of the {package}")
         inside = _inside(entry)
         for param, value in inside.entries.items() if isinstance(inside, Mapping) else ():
             kind = operator.params[param].type if param in operator.params else ""

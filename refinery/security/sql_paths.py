@@ -12,7 +12,7 @@ from refinery.storage.urls import is_url
 
 
 def folders_of(recipe: Any, library: Any) -> tuple[str, ...]:
-    """Folders of the recipe, its inputs and its own operators, and the current folder; none without user SQL.
+    """Folders of the recipe, its inputs and its operators, and the current folder; none without user SQL.
 
     Only user SQL can read files: in parameters, in `stat_summary`, or in user operators.
     """
@@ -21,6 +21,8 @@ def folders_of(recipe: Any, library: Any) -> tuple[str, ...]:
     folders = {RunDir.around(recipe.path)} if recipe.path else set()
     folders |= {folder_of(source.path) for source in recipe.inputs if not is_url(source.path)}
     folders |= {os.path.abspath(os.path.expanduser(folder)) for folder in recipe.operators}
+    packages = (library.package_of(library.operators[step.name].path) for step in recipe.steps)
+    folders |= {str(package.folder) for package in packages if package is not None}
     return tuple(sorted(folders | ({os.getcwd()} - {os.sep})))
 
 

@@ -82,6 +82,9 @@ def listing(library: Library) -> str:
         found = [operator for operator in library.operators.values() if operator.kind == kind]
         lines.append(f"{plural(kind)} ({len(found)})")
         lines += described(found, max(map(len, names), default=0))
+    for package in library.packages.values():
+        names = ", ".join(name for name, _ in library.names_below(package.folder)) or "none"
+        lines += hanging(f"from {package}: {names}", terminal_width(_WIDTH), 2)
     lines += hanging(
         "`refinery ops NAME` shows parameters, statistics and examples of one operator.", terminal_width(_WIDTH), 0
     )
@@ -169,7 +172,9 @@ def plain_page(operator: Operator, library: Library) -> str:
     if operator.examples:
         lines += ["", "Examples", *_examples(operator)]
     inside = operator.path.is_relative_to(shipped())
-    lines += ["", f"File {operator.path.relative_to(shipped()) if inside else operator.path}"]
+    package = library.package_of(operator.path)
+    by = f" of {package}" if package is not None else ""
+    lines += ["", f"File {operator.path.relative_to(shipped()) if inside else operator.path}{by}"]
     return "\n".join(lines)
 
 
