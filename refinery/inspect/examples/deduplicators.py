@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from refinery.api import run
+from refinery.execution.open import open_recipe
+from refinery.execution.run import execute
 from refinery.inspect.examples.expectations import Difference, Example, parameters
 from refinery.operators import Operator
 
@@ -33,7 +34,7 @@ def deduplicated(
         "np": 1,
         **({"shard_size": shard_size} if shard_size else {}),
     }
-    done = run(recipe)
+    done = execute(*open_recipe(recipe))
     broken = done.counts.quarantined
     lines = Path(done.outputs[0]).read_text(encoding="utf-8").split("\n")[:-1]
     left = {sample["n"]: sample["text"] for sample in map(json.loads, lines)}
