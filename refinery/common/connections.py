@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import suppress
 
 from refinery.common.duckdb_facts import settings
 from refinery.common.duckdb_facts.messages import file_out_of_reach
@@ -31,7 +32,7 @@ def connect(
     memory: as DuckDB writes it, None for its default. temporary: the folder to spill to.
     """
     con = duckdb.connect(database)
-    con.execute(settings.NO_PROGRESS_BAR).fetchall()
+    hide_progress_bar(con)
     if threads is not None:
         con.execute(f"SET threads = {int(threads)}").fetchall()
     if memory:
@@ -40,6 +41,12 @@ def connect(
         con.execute("SET temp_directory = ?", [spill_folder(temporary)]).fetchall()
     confine(con, folders)
     return con
+
+
+def hide_progress_bar(con: duckdb.DuckDBPyConnection) -> None:
+    """Turn off DuckDB's own progress bar. In a notebook without ipywidgets it has none, and refuses the setting."""
+    with suppress(duckdb.InvalidInputException):
+        con.execute(settings.NO_PROGRESS_BAR).fetchall()
 
 
 def confine(con: duckdb.DuckDBPyConnection, folders: Iterable[str | os.PathLike[str]] = ()) -> None:

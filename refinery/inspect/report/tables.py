@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from refinery.common.duckdb_facts import settings
+from refinery.common.connections import hide_progress_bar
 from refinery.common.lazy import duckdb
 from refinery.compiler.templates import template
 from refinery.errors import DataError
@@ -34,7 +34,7 @@ class RunTables:
         if missing := sorted(NEEDED - present):
             self.con.close()
             raise DataError(f"{database}: is not a run's database, it has no table {', '.join(missing)}")
-        self.con.execute(settings.NO_PROGRESS_BAR).fetchall()
+        hide_progress_bar(self.con)
 
     def __enter__(self) -> RunTables:
         return self
