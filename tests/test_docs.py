@@ -214,7 +214,9 @@ def test_what_the_page_on_python_says(tmp_path: Path, monkeypatch: pytest.Monkey
     """The blocks leave what their comments say."""
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
-    first, steps = blocks(ROOT / "docs" / "python.md", "python")
+    first, looked, steps = blocks(ROOT / "docs" / "python.md", "python")
+    exec(looked, names)
+    assert names["run"].counts.kept - names["stricter"].counts.kept == 100  # those of 3 and 4 words
     exec(first, names)
     assert str(names["run"].counts) == "Counts(read=1000, kept=1000, removed=0, quarantined=0)"
     assert names["run"].to_arrow().schema.names == ["id", "text"]

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from refinery.errors import OutputError, Problem, RecipeError
 from refinery.execution.run import Progress
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @using_processes(anew=True)
-def why(folder: Path, row: int | None, where: str | None) -> Answer[RowHistory] | Answers[RowHistory]:
+def why(folder: Path, row: SupportsIndex | None, where: str | None) -> Answer[RowHistory] | Answers[RowHistory]:
     """`Run.why`."""
     from refinery.inspect.why.query import RowHistories
 
@@ -141,8 +141,8 @@ def refilter(
     from refinery.inspect.refilter.refilter import refilter as refiltered
     from refinery.results.stdout import pour
 
-    names = [None if path is None else os.fspath(path) for path in (export, work_dir)]
-    found = refiltered(folder, _sets(changes), *names, writes, progress, overwrite)
+    to, place = (None if path is None else os.fspath(path) for path in (export, work_dir))
+    found = refiltered(folder, _sets(changes), to, place, writes, progress, overwrite)
     pour(found.outcome)
     return found
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from html import escape
+from importlib import import_module
 from typing import Any
 
 from refinery.cli.render.console import progress_line, terminal_bar
@@ -54,10 +55,9 @@ class NotebookBar:
     """A bar below the cell, called with (bytes done, bytes in all). It disappears at the end."""
 
     def __init__(self) -> None:
-        from IPython.display import HTML, display
-
-        self._html, self._started, self._last = HTML, time.monotonic(), 0.0
-        self._handle: Any = display(HTML("preparing"), display_id=True)
+        shown_by: Any = import_module("IPython.display")
+        self._html, self._started, self._last = shown_by.HTML, time.monotonic(), 0.0
+        self._handle = shown_by.display(self._html("preparing"), display_id=True)
 
     def __call__(self, done: int, total: int) -> None:
         now = time.monotonic()

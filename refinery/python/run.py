@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, SupportsIndex, overload
 
 import pyarrow as pa
 
@@ -138,7 +138,13 @@ class Run:
 
     # Commands
 
-    def why(self, row: int | None = None, *, where: str | None = None) -> Answer[RowHistory] | Answers[RowHistory]:
+    @overload
+    def why(self, row: SupportsIndex) -> Answer[RowHistory]: ...
+    @overload
+    def why(self, *, where: str) -> Answers[RowHistory]: ...
+    def why(
+        self, row: SupportsIndex | None = None, *, where: str | None = None
+    ) -> Answer[RowHistory] | Answers[RowHistory]:
         """What each step did to a row: by its `_row`, or to the rows for which `where` holds, SQL over the input's columns."""
         return looks.why(self._folder, row, where)
 

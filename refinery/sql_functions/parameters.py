@@ -45,7 +45,7 @@ def bounds_of(operator: Operator) -> dict[str, bool]:
     """The parameters that bound a statistic by a number: True for an upper bound."""
     found: dict[str, bool] = {}
     for low, high in operator.bounds.values():
-        found |= {name: upper for name, upper in ((low, False), (high, True)) if name in operator.params}  # type: ignore[misc]
+        found |= {name: upper for name, upper in ((low, False), (high, True)) if name in operator.params}
     return {name: upper for name, upper in found.items() if operator.params[name].type in _FURTHEST}
 
 

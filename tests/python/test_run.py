@@ -180,6 +180,7 @@ def test_why(opened: refinery.Run) -> None:
     assert [one.row for one in both] == [0, 3] and "row 3" in repr(both)
     assert "&lt;script&gt;" in both._repr_html_() and "<script>" not in both._repr_html_()
     assert pickle.loads(pickle.dumps(both)) == both
+    wrong: Any
     for wrong in ({}, {"row": 1, "where": "TRUE"}, {"row": "one"}):
         with pytest.raises(RecipeError):
             opened.why(**wrong)
