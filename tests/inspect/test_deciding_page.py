@@ -21,7 +21,7 @@ def test_the_commands_of_a_section(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "recipes").symlink_to(ROOT / "recipes")
     call = caller(monkeypatch, capsys)
-    listed = commands(PAGE, heading)
+    listed = [arguments for arguments in commands(PAGE, heading) if "--html" not in arguments]  # on another run
     assert len(listed) == 3
     for arguments in listed:
         code, out, err = call(*arguments)

@@ -20,8 +20,9 @@ from refinery.operators import read_sql
 # Examples to show of each step, and examples to recompute.
 MOST = 5
 _RECOMPUTED = 3
-# Most steps with recomputed examples.
+# Most steps with recomputed examples, and bytes of input to read for them.
 _STEPS = 20
+_READ = 1_000_000_000
 # A traced text of more than `_LONG` bytes is cut to `_WINDOW` characters first.
 _LONG, _WINDOW = 1_000_000, 10_000
 
@@ -124,6 +125,10 @@ def _recompute(
     seen = {row["step"] for row in traced if not row["removed"]}
     missing = [step.step for step in steps if step.changed and step.step not in seen][:_STEPS]
     changed = [(row, step) for step in missing for row in _changed_by(tables, step, origins)]
+    affordable = set(again.within([*((row["_row"], row["step"]) for row in removed), *changed], _READ))
+    removed = [row for row in removed if (row["_row"], row["step"]) in affordable]
+    removed += _first_removed(tables, steps, {row["step"] for row in (*removed, *traced) if row.get("removed", True)})
+    changed = [item for item in changed if item in affordable]
     again.prepare([row["_row"] for row in removed] + [row for row, _ in changed])
     for row in removed:
         replayed = again.example(row["_row"], row["step"], row["kept_instead"])
@@ -134,6 +139,16 @@ def _recompute(
         if texts is not None:
             _add(examples, step, False, Example(number, *texts))
     examples.recomputed = bool(removed or changed)
+
+
+def _first_removed(tables: RunTables, steps: Sequence[ReportStep], shown: set[int]) -> list[Row]:
+    """The first removed sample of each step that has no example within the budget."""
+    left = [step.step for step in steps if step.removed and step.step not in shown][:_STEPS]
+    if not left:
+        return []
+    columns = "step, _row, reason, value, bound, kept_instead"
+    query = f"SELECT {columns} FROM ledger WHERE step IN ({', '.join(map(str, left))})"
+    return tables.rows(f"{query} QUALIFY row_number() OVER (PARTITION BY step ORDER BY _row) = 1 ORDER BY step")
 
 
 def _changed_by(tables: RunTables, step: int, origins: Callable[[str], str]) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,24 @@ class Replay:
     def possible(self) -> bool:
         """True if samples can be recomputed."""
         return self.histories is not None
+
+    def within(self, rows: Sequence[tuple[int, int]], budget: int) -> list[tuple[int, int]]:
+        """The rows, each with its step, whose shards can be read within a budget of bytes; the first of every step first."""
+        if self.histories is None:
+            return []
+        shards: dict[int, int] = {}
+        turns: dict[int, int] = defaultdict(int)
+        chosen: list[tuple[int, int]] = []
+        ordered: list[tuple[int, int, int, int]] = []
+        for row, step in rows:
+            ordered.append((turns[step], len(ordered), row, step))
+            turns[step] += 1
+        for _, _, row, step in sorted(ordered):
+            shard = self.histories.replay.place(row).shard
+            if shard.index in shards or sum(shards.values()) + shard.size <= budget:
+                shards[shard.index] = shard.size
+                chosen.append((row, step))
+        return chosen
 
     def prepare(self, rows: Iterable[int]) -> None:
         """Recompute the first stage of rows for later calls, all rows of a shard together, which is much faster."""

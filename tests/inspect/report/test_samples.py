@@ -63,6 +63,12 @@ def test_changed_samples_are_of_all_sources(run: Run) -> None:
     assert all(".jsonl:" in text for text in changed)
 
 
+def test_only_some_of_the_input_is_read_again(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("refinery.inspect.report.examples._READ", 0)
+    removed = examples(page(run.work_dir), "removed")
+    assert removed and "id b-89" not in removed[0]
+
+
 def test_what_stands_out_comes_first(run: Run) -> None:
     tree = LexborHTMLParser(page(run.work_dir))
     sections = [section.attributes["id"] for section in tree.css("main > section")]
