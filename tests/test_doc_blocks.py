@@ -90,6 +90,8 @@ ELSEWHERE = {
     ("recipes", "dataset: {path: reviews.csv"): "tests.io.readers.test_csv_options:test_columns_without_a_header",
     ("recipes", "dataset: {path: chats.jsonl"): "tests.io.readers.test_chats:test_a_template_and_an_old_text",
     ("recipes", "type: sql"): "tests.io.test_database_query:test_rows_are_samples",
+    ("extending", "[project.entry-points."): "tests.operators.test_packages:test_its_operators_run_and_are_recorded",
+    ("extending", "my_operators/filters/my_filter.sql:17: wrong"): "tests.inspect.test_operator_examples",
     ("extending", "# my_operators/matchers/window.py"): "tests.dedup.test_user_matcher",
     ("extending", "-- my_operators/deduplicators/recrawl_deduplicator.sql"): "tests.dedup.test_user_matcher",
     ("ray", "refinery run recipes/ray_demo/configs/demo.yaml$"): "tests.execution.ray.test_demo:test_on_a_cluster",
