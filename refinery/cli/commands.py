@@ -140,6 +140,17 @@ def tune(work_dir: Path, operator: str, params: Sequence[str], as_json: bool) ->
     answer(as_json, partial(asdict, found), tuning.show(found, recipe))
 
 
+def overlap(work_dir: Path, as_json: bool) -> None:
+    """`refinery overlap`."""
+    from refinery.cli.render.overlap import show
+    from refinery.inspect.finished_run import FinishedRun
+    from refinery.inspect.overlap import overlap as counted
+
+    with FinishedRun.open(work_dir) as stored:
+        found = counted(stored)
+    answer(as_json, partial(asdict, found), show(found))
+
+
 def buckets(work_dir: Path, names: Sequence[str], count: int | None, output: str | None, as_json: bool) -> None:
     """`refinery buckets`."""
     from refinery.cli.render import buckets as rendered

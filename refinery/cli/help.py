@@ -10,7 +10,7 @@ import click
 TASKS = {
     "Start": ("demo", "init", "import", "check", "forecast", "run"),
     "See what a run did": ("status", "explore", "why", "report", "diff", "tables"),
-    "Choose bounds": ("analyze", "tune", "refilter", "buckets"),
+    "Choose bounds": ("analyze", "tune", "overlap", "refilter", "buckets"),
     "Hand data on": ("card", "verify"),
     "Look things up": ("ops", "assets", "sql", "schema"),
     "Housekeeping": ("gc", "stats", "completion", "version"),
@@ -53,6 +53,7 @@ EXAMPLES = {
     "init": ("refinery init docs.jsonl", "refinery init 'data/*.parquet' -o recipe.yaml"),
     "merge": ("refinery stats merge statistics merged", "refinery stats merge s3://bucket/statistics merged"),
     "status": ("refinery status outputs/web_sample", "refinery status outputs/web_sample --watch"),
+    "overlap": ("refinery overlap outputs/web_sample",),
     "tables": ("refinery tables outputs/web_sample", "refinery tables outputs/web_sample --materialise -o run.duckdb"),
     "tune": ("refinery tune outputs/web_sample words_num_filter --param min_num=10..200",),
     "verify": (

@@ -297,6 +297,20 @@ def tune(run: str, operator: str, params: tuple[str, ...], as_json: bool) -> Non
 
 @cli.command()
 @click.argument("run", type=click.Path(exists=True, file_okay=False))
+@click.option("--json", "as_json", is_flag=True, help="Print the counts as one JSON object.")
+def overlap(run: str, as_json: bool) -> None:
+    """Show how many samples of RUN each pair of filters removes, and how many only one of them.
+
+    Complete for a run of `refinery analyze`. In other runs an earlier filter has removed samples that a later one has not seen;
+    what is not known is shown as ?, with the reason.
+    """
+    from refinery.cli import commands
+
+    commands.overlap(Path(run), as_json)
+
+
+@cli.command()
+@click.argument("run", type=click.Path(exists=True, file_okay=False))
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option("--buckets", type=click.IntRange(2, 10000), help="Number of buckets, in place of the recipe's.")
 @click.option("-o", "--output", metavar="FILE", help="File of the cut points; by default RUN/NAME.cuts.json.")
