@@ -23,6 +23,7 @@ from refinery.results.stat_summary import write_statistics
 from refinery.results.views.comments import comment_on_all
 from refinery.results.views.create import create_views
 from refinery.results.views.field_columns import field_comments
+from refinery.results.views.input_macro import create_macro
 from refinery.results.views.verdicts import verdicts_of_plan
 from refinery.results.whole_tables import TableMaker
 from refinery.storage.store import Store
@@ -69,6 +70,7 @@ def accounted(
     loud = alarms(db, counts, prepared.sources, recipe.max_quarantined is not None)
     kept = [field for stage in prepared.stages for field in stage.program.kept_fields]
     create_views(db.con, kept, verdicts_of_plan(prepared, db.con))
+    create_macro(db.con, prepared)
     comment_on_all(db.con, _statistics_comments(prepared) | field_comments(kept))
     db.publish()
     if repeats and recipe.exports:

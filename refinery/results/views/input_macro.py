@@ -1,0 +1,99 @@
+"""The table macro `input_samples`, which reads the samples of a run's input again, by DuckDB alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from refinery.common.fields import quoted
+from refinery.common.lazy import duckdb
+from refinery.compiler.column_names import Keys
+from refinery.compiler.templates import json_path, lit, template
+from refinery.io.model import Source
+from refinery.operators import read_sql
+from refinery.planning.plan import Plan
+from refinery.storage.urls import is_url
+
+COMMENT = (
+    "samples of the input by their number, read from its files; a sample that is not as the run has read it is NULL"
+)
+# Format of samples that a program has handed over as a stream.
+SAMPLES = "samples"
+# Most files, which the macro lists one by one.
+MOST = 10_000
+_COMPRESSIONS = {None: "none", "gzip": "gzip", "zstd": "zstd"}
+_DELIMITERS = {"csv": ",", "tsv": "\t"}
+
+
+def create_macro(con: duckdb.DuckDBPyConnection, prepared: Plan) -> None:
+    """Create the macro in the database that a connection writes. No file is read before a query calls it."""
+    con.execute(input_macro(prepared)).fetchall()
+    con.execute(f"COMMENT ON MACRO TABLE input_samples IS {lit(COMMENT)}").fetchall()
+
+
+def input_macro(prepared: Plan) -> str:
+    """The statement that creates the macro. Where DuckDB cannot read the input, a call is an error with the reason."""
+    reason, sources = why_not(prepared), prepared.sources
+    values = {"files": [] if reason else [_literal(source.path) for source in sources], "reason": reason}
+    if not reason:
+        columns = [*prepared.schema.columns]
+        keys = prepared.stages[0].program.text_key
+        values |= (
+            _of_lines(sources[0], keys) if sources[0].format == "jsonl" else _of_columns(sources[0], columns, keys)
+        )
+    return template(read_sql("views/input_samples.sql")).render(values)
+
+
+def why_not(prepared: Plan) -> str:
+    """The reason why DuckDB cannot read the samples of a run's input; empty if it can."""
+    sources = prepared.sources
+    kinds = {(source.format, source.compression) for source in sources}
+    cure = "; keep_fields in the recipe stores fields in the tables"
+    if not sources:
+        return f"the input of this run has no files{cure}"
+    if any(source.table is not None or source.format == SAMPLES for source in sources):
+        return f"the samples of this run were passed in from Python{cure}"
+    if any(is_url(source.path) for source in sources):
+        return f"the input of this run is at a URL{cure}"
+    if any(shard.only is not None for shard in prepared.shards):
+        return f"this run has read a choice of the samples of its input{cure}"
+    if len(kinds) > 1 or not _readable(*next(iter(kinds))):
+        names = ", ".join(sorted({source.format for source in sources}))
+        return f"the input of this run is in a format or compression that one query of DuckDB does not read ({names}){cure}"
+    if any(source.options or source.partitions or source.reader for source in sources):
+        return f"the input of this run is read with options, or has fields from the names of folders{cure}"
+    if len(sources) > MOST or not (prepared.schema.columns or sources[0].format == "jsonl"):
+        return f"the input of this run has more than {MOST:,} files, or no samples{cure}"
+    return ""
+
+
+def _readable(kind: str, compression: str | None) -> bool:
+    if kind == "parquet":
+        return True
+    return compression in _COMPRESSIONS and (kind == "jsonl" or kind in _DELIMITERS)
+
+
+def _of_lines(source: Source, keys: Keys) -> dict[str, str]:
+    """JSON lines: the sample is JSON. DuckDB skips blank lines, as refinery does, and a line that is no JSON is NULL."""
+    compression = _COMPRESSIONS[source.compression]
+    read = f"format := 'newline_delimited', ignore_errors := true, compression := '{compression}'"
+    text = f"i.sample ->> {lit(json_path(keys))}"
+    return {"sample": "json", "text": text, "source": f"read_json_objects(files, {read})"}
+
+
+def _of_columns(source: Source, columns: Sequence[str], keys: Keys) -> dict[str, str]:
+    """A table: the sample is a STRUCT of its columns; those of CSV are texts."""
+    sample = ", ".join(f"{quoted(name)} := {quoted(name)}" for name in columns)
+    text = ".".join(["i.sample", *map(quoted, keys)])
+    if source.format == "parquet":
+        options = "union_by_name := true, hive_partitioning := false"
+        return {"sample": f"struct_pack({sample})", "text": text, "source": f"read_parquet(files, {options})"}
+    kinds = ", ".join(f"{quoted(name)}: 'VARCHAR'" for name in columns)
+    options = f"delim := {lit(_DELIMITERS[source.format])}, quote := '\"', escape := '\"', header := true, auto_detect := false"
+    options += f", ignore_errors := true, compression := '{_COMPRESSIONS[source.compression]}', columns := {{{kinds}}}"
+    return {"sample": f"struct_pack({sample})", "text": text, "source": f"read_csv(files, {options})"}
+
+
+def _literal(path: str) -> str:
+    """A path in which DuckDB sees no pattern."""
+    return re.sub(r"[*?\[]", lambda match: f"[{match[0]}]", path)
