@@ -58,7 +58,7 @@ def forecast_of(content: Mapping[str, Any], rows: int = ROWS, **more: Any) -> Fo
 
 
 def rows_left(content: Mapping[str, Any]) -> list[int]:
-    return [rows for (rows,) in refinery.run(content).sql("SELECT rows_out FROM steps ORDER BY step")]
+    return [rows for (rows,) in refinery.run(content).sql("SELECT rows_out FROM steps ORDER BY step").fetchall()]
 
 
 FILTERS: list[Any] = [
@@ -89,7 +89,7 @@ def test_a_file_sorted_by_source_is_forecast(of_filters: Forecast, lines: Path) 
 
 def test_bytes_and_disk_are_those_of_the_run(of_filters: Forecast, lines: Path) -> None:
     run = refinery.run(content_of(lines, FILTERS, export_path=str(lines.parent / "again" / "kept.jsonl")))
-    written = run.sql("SELECT bytes_out FROM steps ORDER BY step DESC LIMIT 1")[0][0]
+    written = run.sql("SELECT bytes_out FROM steps ORDER BY step DESC LIMIT 1").fetchall()[0][0]
     assert abs(of_filters.steps[-1].bytes.value / written - 1) < 0.1
     exported = sum(path.stat().st_size for path in (lines.parent / "again").glob("*.jsonl"))
     assert abs(of_filters.disk_parts.export / exported - 1) < 0.1
@@ -141,7 +141,7 @@ def test_copies_of_paragraphs_are_extrapolated(tmp_path: Path) -> None:
     texts = [f"head {number % 20}\nbody {number}\nfoot of page\nbody {number}" for number in range(COUNT)]
     data = write_lines(tmp_path / "data.jsonl", [{"text": text} for text in texts])
     content = content_of(data, [{"paragraph_deduplicator": None}])
-    left = refinery.run(content).sql("SELECT bytes_out FROM steps")[0][0]
+    left = refinery.run(content).sql("SELECT bytes_out FROM steps").fetchall()[0][0]
     found = forecast_of(content).steps[0]
     assert found.rows.value == COUNT
     assert abs(found.bytes.value / left - 1) < 0.1 and found.bytes.low <= left <= found.bytes.high
