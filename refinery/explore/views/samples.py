@@ -24,10 +24,13 @@ from refinery.explore.run import ExploredRun
 from refinery.inspect.browse.conditions import SampleCondition
 from refinery.inspect.browse.row_pages import MOST, PageRequest, described, page
 from refinery.inspect.browse.sample import SampleWay, sample_way
+from refinery.inspect.browse.word_diff import folded
 from refinery.inspect.starter_samples import spread_samples
 
 # Reasons, files and samples that the choices of a filter are made of.
 _REASONS, _FILES, _SAMPLES = 300, 300, 200
+# Characters of an equal piece in the change of one step; the whole text stands above the steps.
+_FOLDED = 2000
 
 
 def rows(run: ExploredRun, query: Query) -> dict[str, Any]:
@@ -124,7 +127,9 @@ def way(run: ExploredRun, query: Query) -> dict[str, Any]:
 def _recomputed(found: SampleWay) -> dict[str, Any]:
     """A sample's way as JSON data, in which a difference stands for both of its texts."""
     answer = asdict(found)
-    events = [{"diff": event["diff"], **event["event"]} for event in answer["events"]]
+    events = [
+        {"diff": event["diff"] and folded(event["diff"], _FOLDED), **event["event"]} for event in answer["events"]
+    ]
     for event in events:
         del event["before"], event["after"]
     history = answer["history"]

@@ -6,6 +6,8 @@ import json
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from datetime import date, datetime, time
+from decimal import Decimal
 from typing import Any
 
 from refinery.common.field_profile import FieldProfile
@@ -51,7 +53,10 @@ class Categories:
 
 @dataclass
 class FieldSummary:
-    """What was seen of a field. lengths: characters of texts, or items of lists, by their number to two digits."""
+    """What was seen of a field. lengths: characters of texts, or items of lists, by their number to two digits.
+
+    declared: the type of the column in a table; "" for fields of JSON lines.
+    """
 
     name: str
     rows: int = 0
@@ -61,11 +66,12 @@ class FieldSummary:
     lengths: Counter[int] = field(default_factory=Counter)
     shortest: tuple[int, int] | None = None
     longest: tuple[int, int] | None = None
-    least: float | None = None
-    greatest: float | None = None
+    least: Any = None
+    greatest: Any = None
     categories: Categories = field(default_factory=Categories)
     hosts: Categories = field(default_factory=Categories)
     examples: list[tuple[int, str]] = field(default_factory=list)
+    declared: str = ""
 
     def add(self, row: int, value: Any, lost: bool) -> None:
         """See the value of a row."""
@@ -82,7 +88,7 @@ class FieldSummary:
         shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         if isinstance(value, (str, list)):
             self._measure(row, len(value))
-        elif kind == "number":
+        elif kind in _ORDERED and value == value:  # NaN has no order
             self.least = value if self.least is None else min(self.least, value)
             self.greatest = value if self.greatest is None else max(self.greatest, value)
         if len(shown) <= _WIDTH:
@@ -104,8 +110,8 @@ class FieldSummary:
 
     @property
     def type(self) -> str:
-        """The one DuckDB type of all values seen."""
-        return sql_of(structure_of(self.profile, unsigned=True))
+        """The DuckDB type of the column, or the one type of all values seen."""
+        return self.declared or sql_of(structure_of(self.profile, unsigned=True))
 
     @property
     def comparable(self) -> bool:
@@ -127,10 +133,24 @@ class FieldSummary:
         return None
 
 
+# Kinds of values that have a range; those of one column can be compared with each other.
+_ORDERED = ("number", "timestamp", "date", "time")
+_KINDS: dict[type, str] = {
+    str: "text",
+    list: "list",
+    tuple: "list",
+    dict: "object",
+    bytes: "bytes",
+    Decimal: "number",
+    datetime: "timestamp",
+    date: "date",
+    time: "time",
+}
+
+
 def _kind(value: Any) -> str:
     if isinstance(value, bool):
         return "boolean"
     if isinstance(value, (int, float)):
         return "number"
-    known: dict[type, str] = {str: "text", list: "list", tuple: "list", dict: "object"}
-    return known.get(type(value), type(value).__name__)
+    return _KINDS.get(type(value), type(value).__name__)

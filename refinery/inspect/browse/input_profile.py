@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from refinery.common.fields import field_name
 from refinery.common.lazy import duckdb
@@ -36,6 +37,7 @@ class InputProfile:
         self.read = 0
         self.unreadable = 0
         self.kept = 0
+        self._types: dict[str, str] = {}
         self._con: duckdb.DuckDBPyConnection | None = None
         self._batches = self._in_turn()
 
@@ -76,6 +78,8 @@ class InputProfile:
 
     def _add(self, batch: Batch, first: int, kept: np.ndarray) -> None:
         self.unreadable += len(batch.bad)
+        if not batch.lines and not self._types:
+            self._types = dict(_declared(batch.table.schema))
         for at, inside in enumerate(batch.rows.tolist()):
             seen = self.read
             self.read += 1
@@ -86,7 +90,8 @@ class InputProfile:
                     if len(self.fields) == _FIELDS:
                         self.more = True
                         continue
-                    summary = self.fields[name] = FieldSummary(name, seen, seen)
+                    summary = FieldSummary(name, seen, seen, declared=self._types.get(name, ""))
+                    self.fields[name] = summary
                 if summary.rows < seen:  # missing in the rows between
                     summary.nulls += seen - summary.rows
                     summary.rows = seen
@@ -103,6 +108,21 @@ class InputProfile:
 
 def _of(shard: Shard) -> Iterator[Batch]:
     return read(shard, _BATCH, _ROWS)
+
+
+def _declared(schema: pa.Schema) -> Iterator[tuple[str, str]]:
+    """DuckDB's types of columns, and of members of structs, by the names that `_members` gives them."""
+    with duckdb.connect() as con:
+        columns = con.from_arrow(schema.empty_table())
+        yield from _types(zip(columns.columns, columns.types, strict=True))
+
+
+def _types(columns: Iterable[tuple[str, Any]], keys: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
+    for name, kind in columns:
+        path = (*keys, name)
+        yield field_name(path), str(kind)
+        if kind.id == "struct":
+            yield from _types(kind.children, path)
 
 
 def _members(sample: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:

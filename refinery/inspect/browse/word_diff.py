@@ -11,6 +11,8 @@ from itertools import groupby
 from typing import NamedTuple
 
 _TOKEN = re.compile(r"\w+|\s|[^\w\s]")
+# Characters of both texts from which on whole lines are compared, since words would take minutes.
+_LONG, _LINE = 4_000_000, re.compile(r"[^\n]*\n|[^\n]+")
 # Largest product of the two lengths that difflib compares: it takes quadratic time. Larger pieces differ as a whole.
 _MOST_PAIRS = 250_000
 # Tokens of a run that is looked for where no word stands once.
@@ -26,11 +28,25 @@ class Piece(NamedTuple):
 
 def word_diff(before: str, after: str) -> list[Piece]:
     """Pieces whose "=" and "-" are the first text, and whose "=" and "+" are the second one."""
-    a, b = _TOKEN.findall(before), _TOKEN.findall(after)
+    token = _TOKEN if len(before) + len(after) < _LONG else _LINE
+    a, b = token.findall(before), token.findall(after)
     pieces = _ordered(_pieces(a, b))
     return [
         Piece(kind, "".join(piece.text for piece in run)) for kind, run in groupby(pieces, key=lambda one: one.kind)
     ]
+
+
+def folded(pieces: Sequence[Piece], most: int) -> list[Piece]:
+    """The pieces, without the middle of equal ones of more than `most` characters; "…" stands for it, with their number."""
+    short: list[Piece] = []
+    for piece in pieces:
+        left = len(piece.text) - most
+        if piece.kind != "=" or left <= 0:
+            short.append(piece)
+        else:
+            ends = piece.text[: most // 2], piece.text[-(most // 2) :]
+            short += [Piece("=", ends[0]), Piece("…", str(len(piece.text) - 2 * (most // 2))), Piece("=", ends[1])]
+    return short
 
 
 def _pieces(a: Sequence[str], b: Sequence[str]) -> Iterator[Piece]:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+import refinery
 from refinery.inspect.browse import input_profile as module
 from refinery.inspect.browse.field_summary import Categories, FieldSummary
 from refinery.inspect.browse.input_profile import InputProfile
@@ -16,7 +21,7 @@ from refinery.inspect.browse.input_rows import InputRows
 from refinery.inspect.browse.look_here import LookHere, look_here
 from refinery.results.open_tables import open_tables
 from tests.inspect.browse.conftest import BIG, SAMPLES
-from tests.runs import refine
+from tests.runs import refine, settings, texts, write_lines
 
 
 def profile_of(folder: Path, seconds: float = 60) -> tuple[InputProfile, duckdb.DuckDBPyConnection]:
@@ -102,9 +107,6 @@ def test_what_deserves_a_look(tmp_path: Path) -> None:
 
 def test_a_file_that_lost_most(folder: Path, tmp_path: Path) -> None:
     assert [one for one in remarks_on(folder / "run") if one.kind == "lost" and "file" in one.rows] == []
-    import refinery
-    from tests.runs import settings, texts, write_lines
-
     write_lines(tmp_path / "in" / "good.jsonl", texts(["a long enough text"] * 40))
     write_lines(tmp_path / "in" / "bad <b>.jsonl", texts(["short"] * 30 + ["a long enough text"] * 10))
     refinery.run(settings(tmp_path, [{"text_length_filter": {"min_len": 10}}], dataset_path=tmp_path / "in"))
@@ -124,3 +126,36 @@ def test_many_values_are_no_categories() -> None:
     for value in range(1001):
         categories.add(str(value), False)
     assert categories.many and categories.most() == []
+
+
+def test_columns_of_tables_have_their_own_types(tmp_path: Path) -> None:
+    moment = datetime(2024, 5, 6, 7, 8, 9)
+    kinds = {
+        "text": pa.string(),
+        "at": pa.timestamp("us"),
+        "day": pa.date32(),
+        "price": pa.decimal128(9, 2),
+        "raw": pa.binary(),
+    }
+    kinds |= {
+        "size": pa.uint8(),
+        "ratio": pa.float32(),
+        "inner": pa.struct([("n", pa.int16()), ("tags", pa.list_(pa.string()))]),
+    }
+    rows = [
+        {"text": f"text {at}", "at": moment, "day": moment.date(), "price": Decimal(at) / 4, "raw": b"\xff", "size": at,
+         "ratio": float("nan") if at else 0.5, "inner": {"n": at, "tags": ["x"] * at}}
+        for at in range(3)
+    ]  # fmt: skip
+    pq.write_table(pa.Table.from_pylist(rows, pa.schema(kinds)), tmp_path / "in.parquet")
+    refinery.run(settings(tmp_path, [{"text_length_filter": {"min_len": 1}}], dataset_path=tmp_path / "in.parquet"))
+    profile, con = profile_of(tmp_path / "run")
+    with con:
+        fields = {summary.name: summary for summary in profile.summaries()}
+        look_here(con, list(fields.values()))
+    assert {name: summary.type for name, summary in fields.items()} == {
+        "text": "VARCHAR", "at": "TIMESTAMP", "day": "DATE", "price": "DECIMAL(9,2)", "raw": "BLOB", "size": "UTINYINT",
+        "ratio": "FLOAT", "inner.n": "SMALLINT", "inner.tags": "VARCHAR[]",
+    }  # fmt: skip
+    assert (fields["price"].least, fields["price"].greatest) == (Decimal("0.00"), Decimal("0.50"))
+    assert fields["at"].least == moment and (fields["ratio"].least, fields["ratio"].greatest) == (0.5, 0.5)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from refinery.inspect.browse import word_diff as module
-from refinery.inspect.browse.word_diff import Piece, word_diff
+from refinery.inspect.browse.word_diff import Piece, folded, word_diff
 
 TEXTS = st.text(alphabet="ab \n.ü\u00a0漢", max_size=60)
 
@@ -63,3 +63,15 @@ def test_few_changes_of_a_long_text_stay_few(different_words: int) -> None:
     pieces = word_diff(before, after)
     assert sides(pieces) == (before, after)
     assert sum(len(piece.text) for piece in pieces if piece.kind != "=") < 3 * (len(before) - len(after))
+
+
+def test_very_long_texts_are_compared_by_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_LONG", 20)
+    assert word_diff("one two\nthree four\nlast", "one two\nthree 4\nlast") == [
+        ("=", "one two\n"), ("-", "three four\n"), ("+", "three 4\n"), ("=", "last"),
+    ]  # fmt: skip
+
+
+def test_the_middle_of_an_equal_piece_is_folded() -> None:
+    pieces = [Piece("=", "abcdefghij"), Piece("-", "0123456789"), Piece("=", "abcd")]
+    assert folded(pieces, 4) == [("=", "ab"), ("…", "6"), ("=", "ij"), ("-", "0123456789"), ("=", "abcd")]

@@ -66,12 +66,14 @@ function flat(nodes) {
   return [nodes].flat(Infinity).filter((node) => node !== undefined && node !== null && node !== false);
 }
 
-// A difference, from pieces [kind, text] with the kinds "=", "-" and "+". whole: also what is equal in both texts.
+// A difference, from pieces [kind, text] with the kinds "=", "-" and "+", and "…" with the number of characters left out.
+// whole: also what is equal in both texts.
 export function diffBox(pieces, whole, label) {
   const last = pieces.length - 1;
   const nodes = pieces.map(([kind, text], at) => {
     if (kind === "-") return el("del", {}, long(text, true));
     if (kind === "+") return el("ins", {}, long(text, true));
+    if (kind === "…") return el("span", { class: "muted" }, ` … ${count(Number(text))} equal characters … `);
     return whole ? long(text, false) : around(text, at > 0, at < last);
   });
   return el("div", { class: "text box diff", dir: "auto", tabindex: "0", role: "region", "aria-label": label }, nodes);
