@@ -6,10 +6,13 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from refinery.common.lazy import duckdb
-from refinery.errors import RefineryError
+from refinery.errors import DataError, RefineryError
 from refinery.explore.model import Query
 from refinery.explore.run import ExploredRun
 from refinery.inspect.browse.conditions import KINDS, SampleCondition
@@ -17,6 +20,7 @@ from refinery.inspect.browse.input_rows import InputRows
 from refinery.inspect.browse.row_filter import RowFilter, RunColumns
 from refinery.inspect.browse.row_pages import matching
 from refinery.inspect.browse.search import Search, SearchProgress
+from refinery.inspect.diff.diff import rows_with
 
 T = TypeVar("T")
 # Searches that are kept, and seconds that one request searches.
@@ -63,6 +67,25 @@ def conditions_of(query: Query, text_key: str) -> list[SampleCondition]:
     if (field := optional(query.text, query, "field")) is not None:
         conditions.append(SampleCondition(field, query.choice("how", KINDS), query.text("what", "")))
     return conditions
+
+
+def other_run(run: ExploredRun, number: int) -> Path:
+    """The folder of another run, by its number. Raises DataError if the command line names no such run."""
+    if not 0 <= number < len(run.others):
+        raise DataError(f"there is no other run {number}. Name its folder: refinery explore RUN --with OTHER")
+    return run.others[number]
+
+
+def compared_rows(run: ExploredRun, query: Query) -> np.ndarray | None:
+    """The rows with an outcome in this run and one in another run, if a request names them."""
+    number = optional(query.integer, query, "with")
+    if number is None:
+        return None
+    other, here, there = other_run(run, number), query.text("a"), query.text("b")
+    rows: np.ndarray = run.remember(
+        ("compared rows", number, here, there), lambda: rows_with(run.folder, other, here, there)
+    )
+    return rows
 
 
 class Searches:

@@ -1,4 +1,5 @@
--- Outcomes of each row in run a and in run b: the number of rows of each pair of outcomes, and the first rows.
+-- Outcomes of each row in run a and in run b: the number of rows of each pair of outcomes, and the first rows;
+-- with `pair`, all rows of this pair.
 WITH
 names AS (
   SELECT * FROM (VALUES ('', 0, ''){% for run, step, name in names %}, ({{ run }}, {{ step }}, {{ name }}){% endfor %}) AS names (run, step, name)
@@ -21,6 +22,12 @@ fates_{{ run }} AS (
   LEFT JOIN names ON names.run = '{{ run }}' AND names.step = found.step
 ){{ ',' if not loop.last }}
 {% endfor %}
+{% if pair %}
+SELECT _row
+FROM fates_a FULL JOIN fates_b USING (_row)
+WHERE coalesce(fates_a.fate, 'not read') = {{ pair[0] | lit }} AND coalesce(fates_b.fate, 'not read') = {{ pair[1] | lit }}
+ORDER BY _row
+{% else %}
 SELECT
   fates_a.fate AS fate_a,
   fates_b.fate AS fate_b,
@@ -29,3 +36,4 @@ SELECT
 FROM fates_a FULL JOIN fates_b USING (_row)
 GROUP BY ALL
 ORDER BY rows DESC, fate_a, fate_b
+{% endif %}

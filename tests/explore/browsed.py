@@ -40,3 +40,11 @@ def browsed_run(place: Path, **keys: Any) -> Path:
     write_lines(folder / "in" / "z.jsonl", [sample(row) for row in range(ROWS // 2, ROWS)])
     name = {"project_name": f"{MARKUP} \u202e </title>"}
     return refinery.run(settings(folder, STEPS, dataset_path=folder / "in", **name, **keys)).work_dir
+
+
+def stricter_run(run: Path) -> Path:
+    """Make a run of the same input with a stricter filter, in a folder beside it; its run folder."""
+    place = run.parent
+    steps = [step | {"words_num_filter": {"min_num": 9}} if "words_num_filter" in step else step for step in STEPS]
+    export = place / "stricter" / "out.jsonl"
+    return refinery.run(settings(place, steps, dataset_path=place / "in", export_path=export)).work_dir

@@ -13,7 +13,7 @@ import pytest
 from starlette.testclient import TestClient
 
 import refinery
-from tests.explore.browsed import FILE, MARKUP, ROWS, browsed_run
+from tests.explore.browsed import FILE, MARKUP, ROWS, browsed_run, stricter_run
 from tests.explore.pages import client_of
 
 
@@ -121,13 +121,25 @@ def test_without_another_run_there_is_nothing_to_compare(client: TestClient) -> 
 
 
 def test_another_run_is_compared(run_folder: Path, tmp_path: Path) -> None:
-    other = browsed_run(tmp_path, measure_only=True)
-    with client_of(run_folder, [other]) as client:
-        [known] = asked(client, "compare")
-        assert known["number"] == 0
+    changed_input = browsed_run(tmp_path, measure_only=True)
+    with client_of(run_folder, [stricter_run(run_folder), changed_input]) as client:
+        assert [known["number"] for known in asked(client, "compare")] == [0, 1]
         found = asked(client, "compare/0")
-    assert found["apart"] is None or "changed" in found["apart"]
-    assert (found["a"]["read"], found["b"]["read"]) == (ROWS, ROWS) and found["a"]["kept"] < found["b"]["kept"]
+        assert found["apart"] is None and found["a"]["kept"] > found["b"]["kept"] > 0
+        assert {fate["rows"] for fate in found["fates"] if fate["a"] != fate["b"]}
+        for fate in found["fates"]:
+            rows = asked(client, "samples", a=fate["a"], b=fate["b"], limit=200, **{"with": 0})
+            assert (rows["total"], rows_of(rows)[:50]) == (fate["rows"], fate["examples"])
+        both = {"with": 0, "a": "kept", "b": "removed by words_num_filter"}
+        needles = [row for row in rows_of(asked(client, "samples", q="needle", limit=200)) if row % 40 != 39]
+        stricter = rows_of(asked(client, "samples", limit=200, **both))
+        assert rows_of(asked(client, "samples", q="needle", limit=200, **both)) == [
+            row for row in needles if row in stricter
+        ]
+        assert asked(client, "samples", fate="removed", **both)["total"] == 0
+        assert "changed" in asked(client, "compare/1")["apart"]
+        assert "cannot be compared" in asked(client, "samples", 422, a="kept", b="kept", **{"with": 1})["error"]
+        assert "no other run 2" in asked(client, "samples", 422, a="kept", b="kept", **{"with": 2})["error"]
 
 
 def test_what_needs_the_input_is_refused_after_a_change(run_folder: Path, tmp_path: Path) -> None:

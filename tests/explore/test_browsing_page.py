@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.explore.browsed import MARKUP, ROWS, browsed_run
+from tests.explore.browsed import MARKUP, ROWS, browsed_run, stricter_run
 from tests.explore.pages import Watched, chromium, served
 
 VIEWS = {
@@ -33,8 +33,8 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("browsed")
-    run, other = browsed_run(folder / "a"), browsed_run(folder / "b", measure_only=True)
-    with served(run, [other]) as address:
+    run = browsed_run(folder)
+    with served(run, [stricter_run(run)]) as address:
         yield address
 
 
@@ -91,8 +91,11 @@ def test_search_by_keys_alone(watched: Watched) -> None:
     page.keyboard.press("Enter")
     page.wait_for_selector(".steps .event")
     assert page.text_content("h1").startswith(second_row := page.text_content("h1").split(":")[0]) and "5" in second_row
+    page.wait_for_selector("a:has-text('Next in the list')")
     page.keyboard.press("n")
-    page.wait_for_function("() => document.querySelector('h1')?.textContent.startsWith('Row 6')")
+    page.wait_for_function("() => document.querySelector('h1')?.textContent.startsWith('Row 10')")  # of the list
+    page.keyboard.press("p")
+    page.wait_for_function("() => document.querySelector('h1')?.textContent.startsWith('Row 5')")
     page.keyboard.press("u")
     assert "searched" in status(page, "searched") and page.input_value("#q") == "needle"
 
@@ -166,6 +169,15 @@ def test_members_of_a_cluster_are_compared_by_keys(watched: Watched) -> None:
         "before => { const head = document.querySelectorAll('.pair h3')[1]; return head && head.textContent !== before; }",
         arg=before,
     )
+
+
+def test_rows_with_another_outcome_are_listed(watched: Watched) -> None:
+    page = watched.show("compare", "table a.open")
+    row = page.locator("tr", has_text="removed by words_num_filter").filter(has_text="kept")
+    rows = row.locator("a.open").text_content()
+    row.locator("a.open").click()
+    assert status(page, "row").startswith(f"{rows} row")
+    assert page.locator("p", has_text="Only rows that were kept in this run").count() == 1
 
 
 def test_a_remark_leads_to_its_rows(watched: Watched) -> None:

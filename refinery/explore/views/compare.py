@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from refinery.errors import DataError
+from refinery.explore.browsing import other_run
 from refinery.explore.model import Endpoint, Query, View
 from refinery.explore.run import ExploredRun
 from refinery.inspect.browse.word_diff import word_diff
@@ -23,9 +23,7 @@ def others(run: ExploredRun, query: Query) -> list[dict[str, Any]]:
 def compared(run: ExploredRun, query: Query) -> dict[str, Any]:
     """The differences from another run, computed once."""
     number = query.integer("number", least=0)
-    if number >= len(run.others):
-        raise DataError(f"there is no other run {number}. Name its folder: refinery explore RUN --with OTHER")
-    other = run.others[number]
+    other = other_run(run, number)
     found: Difference = run.remember(("compared", number), lambda: compare(run.folder, other, _EXAMPLES))
     answer = asdict(found)
     if found.texts is not None:

@@ -6,11 +6,14 @@ from dataclasses import asdict
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
 from refinery.common.fields import field_name
 from refinery.common.paths import shorter
 from refinery.errors import DataError, RefineryError
 from refinery.explore.browsing import (
     columns_of,
+    compared_rows,
     conditions_of,
     filter_of,
     input_of,
@@ -22,7 +25,7 @@ from refinery.explore.model import Endpoint, Query, View
 from refinery.explore.rows import dicts
 from refinery.explore.run import ExploredRun
 from refinery.inspect.browse.conditions import SampleCondition
-from refinery.inspect.browse.row_pages import MOST, PageRequest, described, page
+from refinery.inspect.browse.row_pages import MOST, PageRequest, described, matching, page
 from refinery.inspect.browse.sample import SampleWay, sample_way
 from refinery.inspect.browse.word_diff import folded
 from refinery.inspect.starter_samples import spread_samples
@@ -39,13 +42,17 @@ def rows(run: ExploredRun, query: Query) -> dict[str, Any]:
     with run.stored() as stored:
         conditions = conditions_of(query, stored.recipe.text_key)
         progress = searches_of(run).advance(run, stored.con, wanted, conditions) if conditions else None
+        matches = None if progress is None else progress.rows
+        if (compared := compared_rows(run, query)) is not None:
+            known = matching(stored.con, columns_of(run, stored.con), wanted) if matches is None else matches
+            matches = np.intersect1d(known, compared, assume_unique=True)
         request = PageRequest(
             filter=wanted,
             sort=query.text("sort", "row"),
             descending=query.choice("order", ("up", "down")) == "down",
             after=optional(query.text, query, "after"),
             limit=query.integer("limit", 50, least=1, most=MOST),
-            matches=None if progress is None else progress.rows,
+            matches=matches,
         )
         answer = asdict(page(stored.con, columns_of(run, stored.con), request))
     if progress is None:

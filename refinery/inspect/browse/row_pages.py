@@ -49,7 +49,7 @@ def page(con: duckdb.DuckDBPyConnection, columns: RunColumns, request: PageReque
         total, rows = _queried(con, columns, request, limit)
     last = rows[limit - 1] if len(rows) > limit else None
     about = described(con, [row for row, _ in rows[:limit]])
-    listed = [about[row] | {"sort": sort} for row, sort in rows[:limit]]
+    listed = [about[row] | {"sort": sort, "cursor": cursor_of(sort, row)} for row, sort in rows[:limit]]
     return RowPage(listed, total, None if last is None else cursor_of(last[1], last[0]))
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from refinery.common.connections import file_name
 from refinery.common.duckdb_facts import settings
@@ -107,6 +109,27 @@ def compare(folder_a: Path, folder_b: Path, limit: int = 10) -> Difference:
     """Compare two runs. limit: examples of each kind. Raises DataError for a folder without a run or equal folders."""
     if folder_a.resolve() == folder_b.resolve():
         raise DataError(f"{folder_a} and {folder_b} are the same run; name two")
+    with _opened(folder_a, folder_b) as (con, a, b):
+        return _compared(con, a, b, limit)
+
+
+def rows_with(folder_a: Path, folder_b: Path, fate_a: str, fate_b: str) -> np.ndarray:
+    """Numbers of the rows with a fate in each of two runs, as `Difference.fates` names them; ascending.
+
+    Raises DataError if rows of the runs cannot be compared.
+    """
+    with _opened(folder_a, folder_b) as (con, a, b):
+        if (apart := why_not_the_same(a.manifest, b.manifest, a.recipe, b.recipe)) is not None:
+            raise DataError(f"rows of {folder_a} and {folder_b} cannot be compared: {apart}")
+        names = _names(compare_steps(*(_steps(con, name) for name in "ab")))
+        query = template(read_sql("analysis/diff_outcomes.sql")).render(names=names, limit=0, pair=[fate_a, fate_b])
+        rows: np.ndarray = con.execute(query).fetchnumpy()["_row"]
+        return rows
+
+
+@contextmanager
+def _opened(folder_a: Path, folder_b: Path) -> Iterator[tuple[duckdb.DuckDBPyConnection, FinishedRun, FinishedRun]]:
+    """Both runs, and a connection that has their databases as `a` and `b`."""
     with ExitStack() as stack:
         a, b = (stack.enter_context(FinishedRun.open(folder)) for folder in (folder_a, folder_b))
         con = stack.enter_context(duckdb.connect())
@@ -115,7 +138,7 @@ def compare(folder_a: Path, folder_b: Path, limit: int = 10) -> Difference:
         for name, stored in (("a", a), ("b", b)):
             reach(con, parts_of(stored.con))
             con.execute(f"ATTACH {lit(file_name(stored.run_dir.database))} AS {name} (READ_ONLY)").fetchall()
-        return _compared(con, a, b, limit)
+        yield con, a, b
 
 
 def _compared(con: duckdb.DuckDBPyConnection, a: FinishedRun, b: FinishedRun, limit: int) -> Difference:
@@ -187,7 +210,7 @@ def _same_name(stat: Any, by_name: Mapping[str, Any], step_b: Mapping[int, int])
 
 
 def _fates(con: duckdb.DuckDBPyConnection, steps: Sequence[StepChange], limit: int) -> list[Fate]:
-    rows = _rendered(con, "diff_outcomes", names=list(_names(steps)), limit=limit)
+    rows = _rendered(con, "diff_outcomes", names=list(_names(steps)), limit=limit, pair=None)
     return [Fate(a or "not read", b or "not read", count, tuple(examples)) for a, b, count, examples in rows]
 
 

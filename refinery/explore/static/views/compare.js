@@ -22,7 +22,7 @@ export async function show(page) {
     table(runColumns(), [["a (this run)", answer.a], ["b", answer.b]], "Runs"),
     answer.apart && el("p", { class: "error" }, "Rows cannot be compared: ", name(answer.apart)),
     answer.notes.map((note) => el("p", { class: "note" }, name(note))),
-    changes(answer), outcomes(answer), statistics(answer), texts(answer));
+    changes(answer), outcomes(answer, number), statistics(answer), texts(answer));
   page.keys(listKeys(page.root, "a.open"));
 }
 
@@ -63,12 +63,12 @@ function stepChanges(step) {
   return [...moves, ...names, ...parameters];
 }
 
-function outcomes(answer) {
+function outcomes(answer, number) {
   if (!answer.fates.length) return null;
   const columns = [
     { title: "in a", cell: (fate) => name(fate.a) },
     { title: "in b", cell: (fate) => name(fate.b) },
-    { title: "rows", number: true, cell: (fate) => count(fate.rows) },
+    { title: "rows", number: true, cell: (fate) => el("a", { class: "open", href: link("samples", { with: number, a: fate.a, b: fate.b }) }, count(fate.rows)) },
     { title: "first rows", cell: (fate) => rows(fate.examples) },
   ];
   const different = answer.fates.filter((fate) => fate.a !== fate.b), same = answer.fates.filter((fate) => fate.a === fate.b);
@@ -78,7 +78,7 @@ function outcomes(answer) {
 }
 
 function rows(examples) {
-  return examples.slice(0, 10).map((row) => [el("a", { class: "open", href: link(`samples/${row}`) }, count(row)), " "]);
+  return examples.slice(0, 10).map((row) => [el("a", { href: link(`samples/${row}`) }, count(row)), " "]);
 }
 
 function statistics(answer) {

@@ -7,10 +7,11 @@ import { listKeys } from "../lib/list.js";
 import { go, link } from "../lib/state.js";
 import { marked, name, plain, wordsOf } from "../lib/texts.js";
 import { showSample } from "./sample/page.js";
+import { CHOOSING, LISTED, listValues } from "./sample/values.js";
 
-// Values of the address that choose rows; the others say how they are shown.
-const CHOOSING = ["fate", "step", "reason", "changed", "stat", "low", "high", "value", "file", "q", "in", "field", "how", "what"];
-const SHOWN = ["sort", "order", "after"];
+// Values that the form does not have: rows by their outcome in two runs.
+const COMPARED = ["with", "a", "b"];
+
 
 export async function show(page) {
   if (page.rest) return showSample(page);
@@ -19,7 +20,7 @@ export async function show(page) {
   const status = el("p", { role: "status", class: "status" }), note = el("div", {});
   const more = el("p", { class: "row" });
   const form = filterForm(page, choices);
-  add(page.root, el("h1", {}, "Samples"), form, status, note, list, more);
+  add(page.root, el("h1", {}, "Samples"), compared(page.values), form, status, note, list, more);
   page.keys(listKeys(list, "a.open", [
     ["/", "search", () => form.querySelector("#q").focus()],
     ["l", "next page", () => more.querySelector("a.next")?.click()],
@@ -28,9 +29,16 @@ export async function show(page) {
   follow(page, choices, { list, status, note, more });
 }
 
+// Says that only rows with some outcome in either run are listed.
+function compared(values) {
+  if (values.with === undefined) return null;
+  return el("p", {}, "Only rows that were ", el("strong", {}, name(values.a)), " in this run and ", el("strong", {}, name(values.b)),
+    " in the run that it is compared with. ", el("a", { href: link("compare", { with: values.with }) }, "Compare"));
+}
+
 // Show the page of rows, and go on with a search until it is done or stopped.
 async function follow(page, choices, parts) {
-  const values = Object.fromEntries([...CHOOSING, ...SHOWN].map((key) => [key, page.values[key]]));
+  const values = { ...listValues(page.values), after: page.values.after };
   let shown = null, stopped = false;
   const run = async () => {
     stopped = false;
@@ -116,7 +124,7 @@ function rowItem(page, row, labels) {
   const file = row.file ? `${row.file.split("/").pop()}${row.line === null ? "" : `:${row.line}`}` : "";
   const place = el("span", { class: "muted place", title: plain(row.file || "") }, plain(file));
   const size = el("span", { class: "muted" });
-  const href = link(`samples/${row.row}`, { ...page.values, after: null });
+  const href = link(`samples/${row.row}`, { ...page.values, after: null, at: row.cursor });
   const element = el("li", { class: `item ${row.fate}` },
     el("div", { class: "row" },
       el("a", { class: "open", href }, `row ${count(row.row)}`),
@@ -147,7 +155,7 @@ export function stepLabel(step) {
 function filterForm(page, choices) {
   const values = page.values;
   const form = el("form", { class: "box filter", role: "search", onsubmit: (event) => submit(event, form) });
-  const set = CHOOSING.filter((key) => values[key] && !["q", "in", "fate", "stat", "how"].includes(key)).length;
+  const set = CHOOSING.filter((key) => values[key] && !["q", "in", "fate", "stat", "how", ...COMPARED].includes(key)).length;
   form.append(
     el("div", { class: "row" },
       labelled("Search words", el("input", { id: "q", name: "q", type: "search", value: values.q || "", size: "28" })),
@@ -209,7 +217,7 @@ async function fillFields(page, form, textKey) {
 
 function submit(event, form) {
   event.preventDefault();
-  const changes = Object.fromEntries([...CHOOSING, "sort", "order"].map((key) => [key, form.elements[key].value || null]));
+  const changes = Object.fromEntries([...CHOOSING, ...LISTED].filter((key) => !COMPARED.includes(key)).map((key) => [key, form.elements[key].value || null]));
   if (changes.field && !changes.how) changes.how = "is";
   if (!changes.field) changes.how = changes.what = null;
   go({ ...changes, after: null });

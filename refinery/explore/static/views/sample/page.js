@@ -5,23 +5,32 @@ import { add, el } from "../../lib/dom.js";
 import { count, value as figure } from "../../lib/format.js";
 import { go, link } from "../../lib/state.js";
 import { diffBox, differs, name, plain, textBox } from "../../lib/texts.js";
+import { listValues } from "./values.js";
 
 export async function showSample(page) {
   const sample = await get(`samples/way/${encodeURIComponent(page.rest)}`, {}, page.signal);
   const whole = page.values.text !== "changes";
-  const at = (row) => link(`samples/${row}`, page.values);
-  const back = link("samples", { ...page.values, text: null });
+  const at = (row) => link(`samples/${row}`, { ...page.values, at: null });
+  const back = link("samples", { ...page.values, text: null, at: null });
+  const following = el("a", { hidden: true }, "Next in the list");
+  followList(page, following);
   page.title(`Row ${sample.row}`);
   page.keys([
     ["u", "back to the list", () => { location.hash = back; }],
-    ["n", "next row of the input", () => sample.row < sample.last && (location.hash = at(sample.row + 1))],
-    ["p", "row before", () => sample.row > 0 && (location.hash = at(sample.row - 1))],
+    ["n", "next row: of the list, or of the input", () => {
+      if (!following.hidden) following.click();
+      else if (page.values.at === undefined && sample.row < sample.last) location.hash = at(sample.row + 1);
+    }],
+    ["p", "row before: the last one shown, or of the input", () => {
+      if (page.values.at !== undefined) history.back();
+      else if (sample.row > 0) location.hash = at(sample.row - 1);
+    }],
     ["w", "whole texts or changes", () => go({ text: whole ? "changes" : null })],
   ]);
   add(page.root,
     el("p", { class: "row" }, el("a", { href: back }, "Samples"),
       sample.row > 0 && el("a", { href: at(sample.row - 1) }, "Row before"),
-      sample.row < sample.last && el("a", { href: at(sample.row + 1) }, "Next row")),
+      sample.row < sample.last && el("a", { href: at(sample.row + 1) }, "Next row"), following),
     el("h1", {}, `Row ${count(sample.row)}: `, el("span", { class: `fate ${sample.fate}` }, sample.fate)),
     el("p", {}, name(sample.file)),
     sample.why_not ? recorded(sample) : ending(sample),
@@ -31,6 +40,21 @@ export async function showSample(page) {
     sample.events.length > 0 && el("h2", {}, "Steps"),
     el("ol", { class: "steps" }, sample.events.map((event) => eventItem(event, sample))),
     sample.sample !== null && record(sample.sample));
+}
+
+// The row behind this one in the list that it was opened from.
+async function followList(page, following) {
+  if (page.values.at === undefined) return;
+  let answer;
+  try {
+    answer = await get("samples", { ...listValues(page.values), after: page.values.at, limit: 1 }, page.signal);
+  } catch {
+    return;  // the list itself says what is wrong
+  }
+  const [row] = answer.rows;
+  if (!row) return;
+  following.href = link(`samples/${row.row}`, { ...page.values, at: row.cursor });
+  following.hidden = false;
 }
 
 function ending(sample) {
