@@ -15,6 +15,8 @@ from refinery.inspect.card.card import Card
 from refinery.inspect.card.figures import Figure
 from refinery.results.delivery import is_as_left
 from refinery.results.digests.hashing import size_and_sha256
+from refinery.results.digests.places import common, folder_above, name_below
+from refinery.storage.urls import is_url
 
 _CONFORMS = ["http://mlcommons.org/croissant/1.0", "http://mlcommons.org/croissant/RAI/1.0"]
 _PLAIN = """citeAs column extract field fileObject fileProperty fileSet format includes isLiveDataset equivalentProperty jsonPath key md5 parentField
@@ -92,10 +94,10 @@ def _description(card: Card) -> str:
 def _files(card: Card, place: str) -> Iterator[dict[str, Any]]:
     """A FileObject for each exported file."""
     known = _digests(card)
-    folder = os.path.commonpath([os.path.dirname(item["path"]) for item in _outputs(card)] or [""])
+    folder = common([folder_above(item["path"]) for item in _outputs(card)])
     for item in _outputs(card):
         path = item["path"]
-        name = os.path.relpath(path, folder).replace(os.sep, "/")
+        name = name_below(folder, path)
         yield {
             "@type": "cr:FileObject",
             "@id": quote(name),
@@ -111,6 +113,8 @@ def _address(card: Card, path: str, name: str, place: str) -> str:
     """The address of a file: below the address that the user names, else relative to the card."""
     if card.options.base_url:
         return f"{card.options.base_url.rstrip('/')}/{quote(name)}"
+    if is_url(path):
+        return path
     return os.path.relpath(path, place).replace(os.sep, "/") if place else name
 
 
@@ -128,14 +132,18 @@ def _file_set(files: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
 
 
 def _outputs(card: Card) -> list[dict[str, Any]]:
-    return [item for item in card.run.manifest["outputs"] if os.path.isabs(item["path"])]
+    return [item for item in card.run.manifest["outputs"] if os.path.isabs(item["path"]) or is_url(item["path"])]
 
 
 def _digests(card: Card) -> dict[str, str]:
     """Recorded SHA-256 of the outputs, by path."""
     root = str(card.run.run_dir.root.absolute())
     files = card.digests.files if card.digests is not None else ()
-    return {os.path.normpath(os.path.join(root, file.path)): file.sha256 for file in files if file.part == "outputs"}
+    outputs = [file for file in files if file.part == "outputs"]
+    return {
+        file.path if is_url(file.path) else os.path.normpath(os.path.join(root, file.path)): file.sha256
+        for file in outputs
+    }
 
 
 def _sha256(item: dict[str, Any]) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from refinery.errors import DataError
 from refinery.storage.object_stream import open_exactly
 from refinery.storage.object_versions import version_of
 from refinery.storage.objects import info_of
@@ -31,7 +33,12 @@ def size_and_sha256(path: str) -> tuple[int, str]:
 
 
 def _of_object(url: str) -> tuple[int, str]:
-    info = info_of(url)
+    try:
+        info = info_of(url)
+    except DataError as error:
+        if isinstance(error.__cause__ or error.__context__, FileNotFoundError):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), url) from error
+        raise
     size, digest = int(info.get("size") or 0), hashlib.sha256()
     with open_exactly(url, size, version_of(info, url)) as file:
         for start in range(0, size, _BLOCK):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from refinery.io.path_lists import is_list
@@ -23,25 +23,26 @@ PARTS = {
 }
 
 
-def input_folder(recipe: Recipe, files: Iterable[str]) -> str:
+def input_folder(recipe: Recipe, files: Sequence[str]) -> str:
     """The folder of the inputs: of the files, and of the folders and patterns in which the recipe looks for them."""
     looked = [item.path for item in recipe.inputs if item.path and item.format != "sql" and not is_list(item.path)]
-    return common([*map(folder_of_input, looked), *map(_above, files)])
+    return common([*(_folder_of_input(path, files) for path in looked), *map(folder_above, files)])
 
 
-def folder_of_input(path: str) -> str:
+def _folder_of_input(path: str, files: Sequence[str]) -> str:
     """The folder in which an input of a recipe is looked for."""
-    path = path if is_url(path) else os.path.abspath(os.path.expanduser(path))
+    path = path.rstrip("/") if is_url(path) else os.path.abspath(os.path.expanduser(path))
     if is_glob(path):
         return base_of(path)
-    return path if os.path.isdir(path) else _above(path)
+    is_folder = any(file.startswith(f"{path}/") for file in files) if is_url(path) else os.path.isdir(path)
+    return path if is_folder else folder_above(path)
 
 
-def output_folder(recipe: Recipe, files: Iterable[str]) -> str:
+def output_folder(recipe: Recipe, files: Sequence[str]) -> str:
     """The folder of the outputs."""
     path = recipe.export.path
     own = [path if is_url(path) else os.path.abspath(path)] if is_folder(recipe.export) else []
-    return common([*own, *map(_above, files)])
+    return common([*own, *map(folder_above, files)])
 
 
 def is_folder(export: ExportSettings) -> bool:
@@ -76,5 +77,6 @@ def moved_input(item: InputConfig, folder: str, to: str) -> InputConfig:
     return replace(item, path=to if name == "." or path == folder else os.path.join(to, name))
 
 
-def _above(path: str) -> str:
+def folder_above(path: str) -> str:
+    """The folder of a file or object."""
     return path.rpartition("/")[0] if is_url(path) else os.path.dirname(os.path.abspath(path))
