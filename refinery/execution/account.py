@@ -60,7 +60,7 @@ def accounted(
     description = _described(job, done, store, outputs, beside, counts)
     description["removed"] = manifest.described(exported.removed.written if exported.removed is not None else ())
     _write_manifest(job, db, done, description)
-    _record_digests(job, description)
+    recorded = _record_digests(job, description)
     idle = [] if recipe.measure_only else idle_steps(db)
     empty = empty_texts(db, prepared.stages) if recipe.exports and not exported.withheld else []
     passed = passed_over(db)
@@ -76,7 +76,7 @@ def accounted(
     if repeats and recipe.exports:
         written = counts.kept + repeats
         passed.append(f"repeat_by: {counts.kept:,} kept samples are written as {written:,}")
-    notes = [*passed, *idle, *nulls, *summed, *empty, *removed]
+    notes = [*passed, *idle, *nulls, *summed, *empty, *removed, *recorded]
     return _outcome(job, done, outputs, counts, description, notes, files, loud), description
 
 
@@ -165,11 +165,14 @@ def _write_manifest(job: RunJob, db: Database, done: list[StageResult], descript
     resources.fill(db, job.watch.table(), prepared.stages)
 
 
-def _record_digests(job: RunJob, description: dict[str, Any]) -> None:
-    """Record the digests of the run's files if the recipe asks for them; those of an earlier run are removed."""
-    job.place.run_dir.digests.unlink(missing_ok=True)
-    if job.prepared.recipe.digests:
-        record(job.place.run_dir, description, job.prepared.recipe, WITH)
+def _record_digests(job: RunJob, description: dict[str, Any]) -> list[str]:
+    """Record the digests of the run's files if the recipe asks for them; those of an earlier run are removed. Returns notes."""
+    run_dir = job.place.run_dir
+    run_dir.digests.unlink(missing_ok=True)
+    if not job.prepared.recipe.digests:
+        return []
+    digests = record(run_dir, description, job.prepared.recipe, WITH)
+    return [f"digests of {len(digests.files):,} files are recorded, with the root {digests.root}"]
 
 
 def prepared_facts(prepared: Plan) -> dict[str, Any]:
