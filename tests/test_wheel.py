@@ -104,6 +104,8 @@ def test_wheel_holds_the_operators_and_runs(wheel: Path, tmp_path: Path) -> None
         archive.extractall(tmp_path / "site")
     assert {f"refinery/shipped/{name}" for name in SHIPPED} <= names
     assert {f"refinery/inspect/report/templates/{name}" for name in ("page.html", "style.css")} <= names
+    static = ROOT / "refinery" / "explore" / "static"
+    assert {path.relative_to(ROOT).as_posix() for path in static.rglob("*") if path.is_file()} <= names
     assert "refinery/py.typed" in names
     assert not [name for name in names if name.startswith(("tests/", "bench/"))]
     assert [name for name in names if name.startswith(f"{BUILT}/")] == [

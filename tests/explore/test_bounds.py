@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+import refinery
 from refinery.inspect.finished_run import FinishedRun
 from refinery.inspect.tune import tune
 from tests.explore.pages import client_of
@@ -205,3 +206,12 @@ def test_values_that_a_recipe_refuses_are_refused(clients: dict[str, TestClient]
 )
 def test_steps_that_are_no_filters_are_refused(clients: dict[str, TestClient], step: str, message: str) -> None:
     assert message in refused(clients["removed"], "filter", step=step)
+
+
+def test_samples_from_python_have_figures_but_no_texts(tmp_path: Path) -> None:
+    samples = [sample for sample in SAMPLES if isinstance(sample, dict)]
+    recipe = {"export_path": str(tmp_path / "run" / "out.jsonl"), "np": 1, "process": STEPS}
+    run = refinery.run(recipe, dataset=samples)
+    with client_of(Path(run.work_dir)) as client:
+        assert asked(client, "trial", step=3, values={"min_num": 5})["alone"]["rows"] > 0
+        assert "texts cannot be read" in refused(client, "samples", step=3, parameter="min_num")

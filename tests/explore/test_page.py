@@ -175,6 +175,9 @@ def test_keys_are_listed_and_work(watched: Watched) -> None:
     page.wait_for_selector(".waterfall .steps")
     page.keyboard.press("b")
     page.wait_for_function("() => location.hash.includes('by=bytes')")
+    page.locator(".waterfall details a").first.click()
+    page.wait_for_selector(".samples .rows li")
+    assert "step=1" in page.url and "fate=removed" in page.url
 
 
 def test_every_control_is_reached_with_the_tab_key(watched: Watched) -> None:

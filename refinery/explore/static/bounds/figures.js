@@ -2,6 +2,7 @@
 
 import { el } from "../lib/dom.js";
 import { bytes, count, percent } from "../lib/format.js";
+import { name as named } from "../lib/texts.js";
 
 // figures: of the server for the values; before: those of the run.
 export function figures(about, now, before) {
@@ -42,7 +43,7 @@ function note(text) {
 
 function removals(title, listed, name) {
   if (!listed.length) return null;
-  const items = listed.slice(0, 12).map((one) => el("li", {}, `${name(one.name)}: ${count(one.rows)} rows, ${bytes(one.bytes)}`));
+  const items = listed.slice(0, 12).map((one) => el("li", {}, named(name(one.name)), `: ${count(one.rows)} rows, ${bytes(one.bytes)}`));
   return [el("h3", {}, title), el("ul", { class: "removals" }, items),
     listed.length > 12 && note(`and ${count(listed.length - 12)} more`)];
 }

@@ -4,6 +4,7 @@ import { get } from "../lib/api.js";
 import { el, fill } from "../lib/dom.js";
 import { count, value as shown } from "../lib/format.js";
 import { link } from "../lib/state.js";
+import { name, visible } from "../lib/texts.js";
 
 // Fill `node` with the samples at a bound. Waits until nothing has changed for a moment, and drops what comes too late.
 export class Samples {
@@ -39,10 +40,10 @@ export class Samples {
     const cards = samples.map((sample) => el("article", { class: "sample" },
       el("div", { class: "row muted" },
         el("a", { href: link(`samples/${sample.row}`) }, `row ${sample.row}`),
-        el("span", {}, `${bound.statistics[0]} ${shown(sample.value)}`),
-        el("span", {}, this.#fate(sample)),
-        el("span", {}, sample.file)),
-      el("p", { class: "text" }, sample.text || "(empty)", sample.characters > sample.text.length && ` … (${count(sample.characters)} characters)`)));
+        el("span", {}, name(bound.statistics[0]), ` ${shown(sample.value)}`),
+        el("span", {}, name(this.#fate(sample))),
+        el("span", {}, name(sample.file))),
+      el("p", { class: "text", dir: "auto" }, sample.text ? visible(sample.text) : "(empty)", sample.characters > sample.text.length && ` … (${count(sample.characters)} characters)`)));
     return el("section", {}, el("h3", {}, title), cards.length ? cards : el("p", { class: "note" }, "none"));
   }
 

@@ -10,6 +10,7 @@ import { get } from "../lib/api.js";
 import { el, fill } from "../lib/dom.js";
 import { count } from "../lib/format.js";
 import { flush, keep, link, read } from "../lib/state.js";
+import { name as named, plain } from "../lib/texts.js";
 
 export async function show(page) {
   const filters = await get("bounds", {}, page.signal);
@@ -26,7 +27,7 @@ export async function show(page) {
   };
   page.keys([["n", "next filter", () => move(1)], ["p", "previous filter", () => move(-1)]]);
   const about = await get("bounds/filter", { step }, page.signal);
-  page.title(`${about.name ?? about.operator}, bounds`);
+  page.title(`${plain(about.name ?? about.operator)}, bounds`);
   new Bounds(page, about).draw();
 }
 
@@ -55,7 +56,7 @@ function parsed(text) {
 
 function chooser(filters, step) {
   const options = filters.map((filter) => {
-    const option = el("option", { value: filter.step }, `${filter.step} ${filter.name ?? filter.operator}: ${count(filter.removed)} removed`);
+    const option = el("option", { value: filter.step }, `${filter.step} ${plain(filter.name ?? filter.operator)}: ${count(filter.removed)} removed`);
     option.selected = filter.step === step;
     return option;
   });
@@ -74,7 +75,7 @@ class Bounds {
       ?? this.bounds.find((bound) => bound.value !== bound.before) ?? this.bounds.find((bound) => bound.value !== null && bound.statistics.length);
     this.drawn = [];
     this.figures = el("section", { class: "box figures" });
-    this.status = el("p", { class: "hidden", role: "status" });
+    this.status = el("p", { class: "announced", role: "status" });
     this.#lay();
   }
 
@@ -99,7 +100,7 @@ class Bounds {
       this.#elsewhere(), this.#switchBox(), this.#byColumn());
     const right = el("div", { class: "side" }, this.figures, this.status);
     const others = Object.keys(this.others);
-    if (others.length) this.page.root.append(el("p", { class: "note changed" }, "Changed, too: ", others.map((step) => [el("a", { href: this.#linkTo(step) }, `step ${step} ${about.steps[step] ?? ""}`), " "]),
+    if (others.length) this.page.root.append(el("p", { class: "note changed" }, "Changed, too: ", others.map((step) => [el("a", { href: this.#linkTo(step) }, `step ${step} `, named(about.steps[step] ?? "")), " "]),
       "– the figures here count these steps with their values of the run."));
     this.page.root.append(el("details", { class: "doc" }, el("summary", {}, `${about.operator}`), el("p", {}, about.doc)));
     if (about.why_not) this.page.root.append(el("p", { class: "note why-not" }, about.why_not));
@@ -122,7 +123,7 @@ class Bounds {
 
   #statistic(statistic) {
     const bounds = this.bounds.filter((bound) => bound.statistics.includes(statistic.column));
-    const title = el("h2", {}, statistic.column);
+    const title = el("h2", {}, named(statistic.column));
     const missing = [[statistic.missing, "have no value (NULL)"], [statistic.not_finite, "have a value that is not finite"]]
       .filter(([samples]) => samples > 0).map(([samples, what]) => el("p", { class: "note" }, `${count(samples)} samples ${what}`));
     if (statistic.values) return el("section", { class: "box" }, title, missing, valueList(statistic));
@@ -157,8 +158,8 @@ class Bounds {
 
   #byColumn() {
     return this.about.parameters.filter((known) => known.by_column).map((known) => el("section", { class: "box" },
-      el("h2", {}, `${known.name} depends on ${known.by_column.column}`),
-      el("ul", {}, Object.entries(known.by_column.values).map(([text, value]) => el("li", {}, `${text}: ${value}`)), el("li", {}, `others: ${known.by_column.default}`))));
+      el("h2", {}, `${known.name} depends on `, named(known.by_column.column)),
+      el("ul", {}, Object.entries(known.by_column.values).map(([text, value]) => el("li", {}, named(text), `: ${value}`)), el("li", {}, `others: ${known.by_column.default}`))));
   }
 
   #activeChooser() {
@@ -225,7 +226,7 @@ function legend() {
 }
 
 function valueList(statistic) {
-  const rows = statistic.values.map((one) => el("tr", {}, el("th", { scope: "row" }, one.value ?? "NULL"),
+  const rows = statistic.values.map((one) => el("tr", {}, el("th", { scope: "row" }, one.value === null ? "NULL" : named(one.value)),
     ["samples", "kept", "here", "later"].map((name) => el("td", { class: "number" }, count(one[name])))));
   return el("div", { class: "scroll" }, el("table", {},
     el("thead", {}, el("tr", {}, ["value", "samples", "kept", "removed here", "removed by another step"].map((title) => el("th", { scope: "col" }, title)))),

@@ -40,7 +40,7 @@ function stepItem(step, by, whole, reasons) {
   const { before, after, lost } = amounts(step, by);
   const shown = by === "rows" ? count : bytes;
   const label = step.name ? `${step.name} (${step.operator})` : step.operator;
-  const title = step.kind === "filter" ? el("a", { href: link("bounds", { step: step.step }) }, label) : label;
+  const title = step.kind === "filter" ? el("a", { href: link("bounds", { step: step.step }) }, name(label)) : name(label);
   return el("li", { value: step.step },
     el("div", { class: "line" },
       el("span", { class: "label" }, title),
@@ -69,5 +69,5 @@ function reasonList(reasons) {
   const items = reasons.map((reason) => el("li", {}, `${count(reason.rows)} rows, ${bytes(reason.bytes)} as read: `,
     reason.reason === null ? el("a", { href: link("clusters", { step: reason.step }) }, "duplicates of other samples")
       : el("a", { href: link("samples", { step: reason.step, reason: reason.reason }) }, name(reason.reason))));
-  return el("details", { open: reasons.length <= 4 }, el("summary", {}, `${count(reasons.length)} reasons`), el("ul", {}, items));
+  return el("details", { open: reasons.length <= 4 }, el("summary", {}, `${count(reasons.length)} ${reasons.length === 1 ? "reason" : "reasons"}`), el("ul", {}, items));
 }
