@@ -208,10 +208,10 @@ def test_steps_that_are_no_filters_are_refused(clients: dict[str, TestClient], s
     assert message in refused(clients["removed"], "filter", step=step)
 
 
-def test_samples_from_python_have_figures_but_no_texts(tmp_path: Path) -> None:
+def test_samples_from_python_are_read_where_the_run_keeps_them(tmp_path: Path) -> None:
     samples = [sample for sample in SAMPLES if isinstance(sample, dict)]
     recipe = {"export_path": str(tmp_path / "run" / "out.jsonl"), "np": 1, "process": STEPS}
     run = refinery.run(recipe, dataset=samples)
     with client_of(Path(run.work_dir)) as client:
-        assert asked(client, "trial", step=3, values={"min_num": 5})["alone"]["rows"] > 0
-        assert "texts cannot be read" in refused(client, "samples", step=3, parameter="min_num")
+        near = asked(client, "samples", step=3, parameter="min_num")
+        assert {len(sample["text"].split()) for sample in near["outside"]} == {2}
