@@ -1,7 +1,7 @@
 // View `waterfall`: what each step left of rows or bytes, with reasons.
 
 import { get } from "../lib/api.js";
-import { el } from "../lib/dom.js";
+import { add, el } from "../lib/dom.js";
 import { bytes, count, percent } from "../lib/format.js";
 import { go, link } from "../lib/state.js";
 import { name } from "../lib/texts.js";
@@ -12,7 +12,7 @@ export async function show(page) {
   page.keys([["b", "rows or bytes", () => go({ by: by === "rows" ? "bytes" : "rows" })]]);
   const whole = Math.max(1, ...data.steps.map((step) => amounts(step, by).before));
   const steps = data.steps.map((step) => stepItem(step, by, whole, data.reasons.filter((reason) => reason.step === step.step)));
-  page.root.append(
+  add(page.root,
     el("h1", {}, "Waterfall"),
     el("p", {}, summary(data.run)),
     data.run.unread > 0 && el("p", { class: "note" }, `${count(data.run.unread)} rows could not be read; they came to no step.`),
