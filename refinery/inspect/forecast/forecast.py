@@ -21,6 +21,7 @@ from refinery.operators import Library
 from refinery.planning.pipeline import prepare
 from refinery.planning.plan import Plan
 from refinery.recipe import Recipe
+from refinery.recipe.executors import on_cluster
 from refinery.recipe.model import Step
 from refinery.results.open_tables import open_tables
 from refinery.results.tables import listed
@@ -99,6 +100,10 @@ def refuse_unknown(recipe: Recipe) -> None:
     if recipe.max_sample_num is not None:
         what = "max_sample_num limits the samples, and which it takes is not known to a forecast"
         problems.append(Problem(recipe.place_of("dataset"), what, "Forecast the recipe without it."))
+    for key in ("limit", "sample"):
+        if getattr(recipe, key) is not None:
+            what = f"{key} chooses a part of the samples, and a forecast is of all of them"
+            problems.append(Problem(recipe.place_of(key), what, "Forecast the recipe without it."))
     for step in recipe.steps:
         if step.params.get("index"):
             what = f"{step.name} has an index of earlier runs, whose samples a forecast does not compare"
@@ -275,6 +280,8 @@ class _Forecaster:
             yield "duplicates: extrapolated from the clusters of the sample; the bounds cover laws that it does not contradict"
         if not self._sample.whole:
             yield "rows of some parts of the input were sampled, as single rows of these files cannot be read"
+        if on_cluster(self._request.recipe.executor_type) and not self._request.cores:
+            yield "seconds and memory are those of this machine: --cluster CORES gives those of a cluster"
         if self._plan.recipe.open_tracer:
             yield "traces are not in the forecast"
         if self._request.cores:

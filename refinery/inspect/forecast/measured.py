@@ -185,7 +185,7 @@ def in_scratch(recipe: Recipe, folder: Path) -> Recipe:
         "max_quarantined": 1 << 40,  # of none readable, the run ends in an error
         "open_tracer": False,
         "open_monitor": False,
-        "row_timeout": None,
+        "digests": False,
         "temp_dir": None,
         "stat_summary": replace(recipe.stat_summary, export=None),
     }

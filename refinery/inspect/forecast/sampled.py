@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.ipc
 
 from refinery.common.lazy import pq
 from refinery.inspect.forecast.drawing import GROUPS, Chosen, LineFiles, choose, chosen_share
@@ -163,8 +164,8 @@ class _Scratch:
 
     def add(self, shard: Shard, table: pa.Table, groups: Sequence[int], cells: Sequence[int]) -> None:
         """Add rows of a shard, as its reader gives them."""
-        form = "jsonl" if shard.lines else "parquet"
         old = shard.source
+        form = "jsonl" if shard.lines else old.format if old.format == "parquet" else "arrow"
         source = Source("", form, None, old.suffix, 0, old.dataset, texts=old.texts)
         self._schemas.setdefault(source, shard.schema)
         numbers = self._shard(table.num_rows)
@@ -198,8 +199,12 @@ class _Scratch:
         path = self._folder / f"{number:03d}{key[1].suffix or '.jsonl'}"
         if key in self._lines:
             path.write_bytes(b"".join(self._lines[key]))
-        else:
+        elif key[1].format == "parquet":
             pq.write_table(pa.concat_tables(self._tables[key]), path, compression="zstd")
+        else:
+            table = pa.concat_tables(self._tables[key])
+            with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+                writer.write_table(table)
         return replace(key[1], path=str(path), size=path.stat().st_size)
 
 

@@ -175,14 +175,16 @@ def test_nothing_is_written_to_the_outputs(tmp_path: Path) -> None:
         ([{"sql_filter": {"where": "_row % 2 = 0"}}], {}, "_row"),
         ([{"document_deduplicator": {"index": "INDEX"}}], {}, "index of earlier runs"),
         (FILTERS, {"dataset": {"max_sample_num": 50}}, "max_sample_num"),
+        (FILTERS, {"limit": 1000}, "limit chooses a part"),
+        (FILTERS, {"sample": 0.5}, "sample chooses a part"),
     ],
 )
 def test_what_a_sample_does_not_show_is_refused(
     steps: list[Any], more: dict[str, Any], message: str, lines: Path, tmp_path: Path
 ) -> None:
     steps = json.loads(json.dumps(steps).replace("INDEX", str(tmp_path / "index")))
-    content = content_of(lines, steps)
-    if more:
+    content = content_of(lines, steps, **more)
+    if "dataset" in more:
         content["dataset"] = more["dataset"] | {"configs": [{"type": "local", "path": content.pop("dataset_path")}]}
     with pytest.raises(RecipeError, match=message):
         forecast_of(content)
