@@ -174,6 +174,10 @@ def _files(prepared: Plan) -> list[ScriptInput]:
 
 def _outputs_not_followed(recipe: Recipe) -> list[str]:
     """Lines on files that a script does not write. Raises RecipeError for other samples in its export."""
+    for name, part in (("limit", recipe.limit), ("sample", recipe.sample)):
+        if part is not None:
+            what = f"{name} cannot be followed by a script, which takes all samples"
+            raise RecipeError([Problem(recipe.place_of(name), what, f"Use `refinery run`, or leave out {name}.")])
     for name, value in (("export_fields", recipe.export_fields), ("repeat_by", recipe.repeat_by)):
         if value and recipe.exports:
             what, place = f"{name} cannot be followed by a script", recipe.place_of(name)
@@ -195,8 +199,6 @@ def _differences(recipe: Recipe, prepared: Plan) -> list[str]:
         found.append(f"export_shard_size ({recipe.export_shard_size} bytes) is not followed: it writes one file.")
     if recipe.max_sample_num is not None:
         found.append(f"max_sample_num ({recipe.max_sample_num}) is not followed: it takes all samples.")
-    if recipe.limit is not None or recipe.sample is not None:
-        found.append("It takes all samples: limit and sample are not followed.")
     if recipe.measure_only:
         found.append("Filters measure and remove nothing, deduplicators are left out: measure_only is on.")
     if recipe.stat_summary.export:

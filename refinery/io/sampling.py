@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -32,10 +31,10 @@ def chosen_by_content(batches: Iterator[Batch], share: float) -> Iterator[Batch]
         for batch in batches:
             index, bad = choice.of(batch)
             numbers = np.sort(np.concatenate([batch.rows[index], np.array([one.row for one in bad], np.int64)]))
-            place = partial(np.searchsorted, numbers)
             part = batch.take(index)
-            bad = [replace(sample, row=count + int(place(sample.row))) for sample in bad]
-            yield replace(part, rows=count + place(part.rows), bad=bad)
+            rows: np.ndarray = count + np.searchsorted(numbers, part.rows)
+            bad = [replace(sample, row=count + int(np.searchsorted(numbers, sample.row))) for sample in bad]
+            yield replace(part, rows=rows, bad=bad)
             count += len(numbers)
 
 
@@ -66,8 +65,8 @@ class _Choice:
     def of(self, batch: Batch) -> tuple[np.ndarray, list[BadSample]]:
         """Positions of the chosen samples of a batch, and the chosen bad ones."""
         lines = texts(batch.table[LINE] if batch.lines else self._lines(batch))
-        data, ends = memoryview(lines.data), lines.offsets.tolist()
-        index = [i for i in range(len(batch)) if self._takes(bytes(data[ends[i] : ends[i + 1]]))]
+        data, ends = lines.data, lines.offsets.tolist()
+        index = [i for i in range(len(batch)) if self._takes(data[ends[i] : ends[i + 1]].tobytes())]
         return np.array(index, np.int64), [sample for sample in batch.bad if self._takes(sample.raw)]
 
     def _lines(self, batch: Batch) -> pa.Array:

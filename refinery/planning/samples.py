@@ -67,7 +67,7 @@ def take_part(samples: Samples, share: float | None, limit: int | None, place: s
     if share is None and limit is None:
         return Phase(samples)
     part = attempt(partial(part_of_input, samples.shards, share, limit), samples.shards, place)
-    return replace(part, value=replace(samples, shards=part.value, bound=samples.bound and part.value))
+    return Phase(replace(samples, shards=part.value, bound=samples.bound and part.value), part.problems)
 
 
 def _stand_in(texts: Sequence[Keys], shards: Sequence[Shard]) -> list[Shard] | None:

@@ -162,3 +162,10 @@ def test_an_index_does_not_take_a_part(tmp_path: Path) -> None:
 def test_what_is_no_part_is_refused(folder: Path, part: dict[str, Any], message: str) -> None:
     with pytest.raises(RecipeError, match=message):
         refinery.run(settings(folder, STEPS), **part)
+
+
+def test_a_script_takes_no_part_of_the_input(folder: Path) -> None:
+    for part in ({"limit": 3}, {"sample": 0.5}):
+        with pytest.raises(RecipeError, match="cannot be followed by a script"):
+            refinery.compile(settings(folder, STEPS), **part)
+    assert "words_num_filter" not in refinery.compile(settings(folder, STEPS), skip=1)

@@ -287,3 +287,12 @@ def test_the_format_of_a_user(driver: Any, tmp_path: Path) -> None:
     here, there = local(tmp_path, steps, **keys), on_ray(tmp_path, steps, **keys)
     assert rows(here, "quarantine", "count(*)") == [(2,)]
     assert_same(here, there)
+
+
+@pytest.mark.parametrize("part", [{"limit": 70}, {"sample": 0.4}, {"sample": 0.6, "limit": 50}], ids=str)
+def test_a_part_of_the_input(driver: Any, tmp_path: Path, part: dict[str, Any]) -> None:
+    write_lines(tmp_path / "in.jsonl", [*samples(100), "no JSON", *samples(60), "[1]"])
+    steps = ["clean_email_mapper", "document_deduplicator", {"text_length_filter": {"min_len": 20}}]
+    one, other = local(tmp_path, steps, **KEYS, **part), on_ray(tmp_path, steps, **KEYS, **part)
+    assert one.counts.read == rows(one, "row_outcomes", "count(*)")[0][0] + one.counts.quarantined < 160
+    assert_same(one, other)
