@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from refinery.errors import DataError
 from refinery.io.model import Shard, Source
 from refinery.io.readers.read import count_rows, read
 from refinery.io.readers.registry import reader_of
@@ -18,9 +19,12 @@ from refinery.io.sampling import numbers_by_content
 
 def part_of_input(shards: Sequence[Shard], share: float | None, limit: int | None) -> list[Shard]:
     """Shards of a share of the samples, and of these of the first ones. Raises DataError for a file that cannot be read."""
-    if share is not None:
-        shards = [_shared(shard, share) for shard in shards]
-        shards = [replace(shard, index=index) for index, shard in enumerate(s for s in shards if s.sources)]
+    if share is not None and shards:
+        left = [shard for shard in (_shared(shard, share) for shard in shards) if shard.sources]
+        if not left:
+            files = sum(len(shard.sources) for shard in shards)
+            raise DataError(f"the sample of {share:.10g} holds none of the {files:,} files. Take a larger share")
+        shards = [replace(shard, index=index) for index, shard in enumerate(left)]
     return list(shards) if limit is None else _first(shards, limit)
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from refinery.errors import DataError
 from refinery.io.input_part import part_of_input
 from refinery.io.model import Shard
 from refinery.io.readers.read import count_rows, read
@@ -118,3 +119,8 @@ def test_formats_choose_the_same_samples(inputs: dict[str, Path], tmp_path: Path
 def test_only_the_first_shards_are_left(inputs: dict[str, Path]) -> None:
     shards = shards_of(inputs["jsonl"], 500)
     assert len(part_of_input(shards, None, 5)) < len(shards)
+
+
+def test_a_sample_without_a_file_is_an_error(inputs: dict[str, Path]) -> None:
+    with pytest.raises(DataError, match="holds none of the 26 files. Take a larger share"):
+        part_of_input(shards_of(inputs["texts"], 1 << 30), 1e-9, None)
