@@ -10,7 +10,7 @@ from typing import Any
 
 from refinery.errors import error_of
 from refinery.execution.needs import check_needs
-from refinery.io.python_data.kinds import is_ray_dataset
+from refinery.io.python_data.kinds import first_items, is_ray_dataset
 from refinery.io.python_data.spool import Spool, SpooledPart, SpoolNote
 from refinery.operators import Library
 from refinery.planning.pipeline import PlanRequest, walk
@@ -54,7 +54,8 @@ def spooled(recipe: Recipe, library: Library, dataset: Any) -> Iterator[Recipe]:
 def _written(recipe: Recipe, spool: Spool, dataset: Any) -> list[SpooledPart]:
     """Write the samples; those of a Ray dataset by tasks where the run is on a cluster."""
     if not is_ray_dataset(dataset):
-        return spool.write(dataset)
+        needed = recipe.limit if recipe.sample is None else None
+        return spool.write(dataset if needed is None else first_items(dataset, needed))
     reader = import_module("refinery.execution.ray.datasets")  # the package alone imports Ray
     if EXECUTORS[recipe.executor_type].cluster:
         blocks: list[SpooledPart] = reader.spool_blocks(dataset, spool)

@@ -169,3 +169,23 @@ def test_a_script_takes_no_part_of_the_input(folder: Path) -> None:
         with pytest.raises(RecipeError, match="cannot be followed by a script"):
             refinery.compile(settings(folder, STEPS), **part)
     assert "words_num_filter" not in refinery.compile(settings(folder, STEPS), skip=1)
+
+
+def test_a_stream_is_read_up_to_the_limit(tmp_path: Path) -> None:
+    """Of samples, batches of them, and a reader of batches; none of them ends."""
+    made = [0]
+
+    def endless() -> Any:
+        while True:
+            made[0] += 1
+            yield {"id": made[0], "text": f"text {made[0]}"}
+
+    def batches() -> Any:
+        return (pa.RecordBatch.from_pylist([sample] * 4) for sample in endless())
+
+    reader = pa.RecordBatchReader.from_batches(pa.schema({"id": pa.int64(), "text": pa.string()}), batches())
+    recipe = {"export_path": str(tmp_path / "a.jsonl"), "process": ["text_length_filter"], "np": 1}
+    for stream in (endless(), batches(), reader):
+        made[0] = 0
+        assert refinery.run(recipe, dataset=stream, limit=7).counts.read == 7
+        assert made[0] <= 8

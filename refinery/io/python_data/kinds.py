@@ -77,6 +77,16 @@ def _tables_of(dataset: Any) -> Iterator[pa.Table] | None:
     return None
 
 
+def first_items(dataset: Any, rows: int) -> Iterator[Any]:
+    """The tables or samples of a stream, up to the one with the last of so many rows. Raises DataError as `tables_of`."""
+    tables = tables_of(dataset)
+    for item in dataset if tables is None else tables:
+        yield item
+        rows -= as_table(item).num_rows if is_batch(item) else 1
+        if rows <= 0:
+            return
+
+
 def as_table(item: Any) -> pa.Table:
     """An item of an iterable of batches as a table. Raises DataError for one that is none."""
     return plain_table(_as_table(item))
