@@ -34,6 +34,14 @@ class Card:
         """The project's name in the recipe."""
         return self.run.recipe.project_name
 
+    @property
+    def limits(self) -> str:
+        """Settings by which the run read only a part of its input, or only measured; empty if there are none."""
+        recipe = self.run.recipe
+        names = ("limit", "sample", "max_sample_num")
+        values = [f"{name} {value}" for name in names if (value := getattr(recipe, name)) is not None]
+        return ", ".join([*values, *(["measure_only"] if recipe.measure_only else [])])
+
     def one(self, section: str, title: str) -> Figure | None:
         """A figure by its title; None if it was not measured."""
         return next((entry for entry in self.sections[section].figures if entry.title == title), None)

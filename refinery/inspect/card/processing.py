@@ -41,9 +41,12 @@ class Processing:
     def files(self) -> list[Entry]:
         """Rows by input file."""
         sql = (
-            "SELECT file, rows AS rows_read, count(_row) FILTER (kept) AS rows_kept\n"
-            "FROM files LEFT JOIN stats ON _row >= first_row AND _row < first_row + rows\n"
-            f"GROUP BY file, first_row, rows ORDER BY first_row, file LIMIT {MOST}"
+            "WITH counted AS (\n  SELECT first_row, count(*) AS rows_kept\n"
+            "  FROM stats ASOF JOIN (SELECT first_row FROM files WHERE rows > 0) AS f ON _row >= f.first_row\n"
+            "  WHERE kept GROUP BY ALL)\n"
+            "SELECT file, rows AS rows_read, coalesce(rows_kept, 0) AS rows_kept\n"
+            "FROM files LEFT JOIN counted ON counted.first_row = files.first_row AND rows > 0\n"
+            f"ORDER BY files.first_row, file LIMIT {MOST}"
         )
         total = "SELECT count(DISTINCT file) AS input_files, sum(rows) AS rows_read FROM files"
         return [

@@ -13,11 +13,12 @@ from typing import Any
 import duckdb
 import pytest
 
+import refinery
 from refinery.api import Run
 from refinery.inspect.card.options import CardOptions
 from refinery.inspect.card.write import FORMATS, write_cards
 from tests.commands import Call, caller
-from tests.runs import refine, texts
+from tests.runs import refine, settings, texts, write_lines
 
 HOSTILE = "CC-BY | `4.0` <img src=x> *a*\n__b__ $x$ [y](http://evil.example)"
 STEPS: list[Any] = [
@@ -240,3 +241,26 @@ def test_other_exports(call: Call, tmp_path: Path, keys: dict[str, Any]) -> None
         assert [field["dataType"] for field in card["recordSet"][0]["field"]] == ["sc:Integer", "sc:Text"]
     with duckdb.connect(str(run.work_dir / "refinery.duckdb"), read_only=True) as con:
         assert all(con.execute(sql) for _, _, sql in figures(page) if "'out" not in sql)
+
+
+def test_rows_by_file(call: Call, tmp_path: Path) -> None:
+    write_lines(tmp_path / "in" / "a.jsonl", texts(["some text", "too"]))
+    write_lines(tmp_path / "in" / "b.jsonl", [])
+    write_lines(tmp_path / "in" / "c.jsonl", ["{", "["])
+    write_lines(tmp_path / "in" / "d.jsonl", texts(["other text", "more text", "x", "y"]))
+    run = refinery.run(settings(tmp_path, [{"text_length_filter": {"min_len": 4}}], dataset_path=tmp_path / "in"))
+    page = call("card", run.work_dir, "--format", "markdown", "--out", "-")[1]
+    [rows] = [rows for title, rows, _ in figures(page) if title == "Rows by input file"]
+    counts = {Path(file).name: (read, kept) for file, read, kept in rows[1:]}
+    assert {name: counts[name] for name in ("a.jsonl", "c.jsonl", "d.jsonl")} == {
+        "a.jsonl": ("2", "1"),
+        "c.jsonl": ("2", "0"),
+        "d.jsonl": ("4", "2"),
+    }
+    assert counts.get("b.jsonl", ("0", "0")) == ("0", "0")
+
+
+def test_a_part_of_the_input_is_named(call: Call, tmp_path: Path) -> None:
+    run = refine(tmp_path, texts(["some text", "other text"]), [{"text_length_filter": {"min_len": 4}}], limit=1)
+    page = call("card", run.work_dir, "--format", "markdown", "--out", "-")[1]
+    assert "only a part of its input, or only measured it** (limit 1)" in page and "| 1 | 1 | 0 | 0 |" in page
