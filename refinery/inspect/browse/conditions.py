@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from refinery.common.fields import OTHERS, keys_of
-from refinery.compiler.templates import ident, json_path, lit
+from refinery.compiler.templates import json_path, lit
 from refinery.errors import DataError
 from refinery.io.batch import LINE
 
@@ -18,6 +19,37 @@ _WORDS = re.compile(r'"([^"]+)"|(\S+)')
 _HOST = r"^(?:[A-Za-z][A-Za-z0-9+.-]*:)?(?://)?(?:[^/?#@]*@)?(\[[^\]]*\]|[^/?#:]+)"
 WHOLE = OTHERS
 KINDS = ("contains", "is", "host", "missing")
+
+
+@dataclass(frozen=True)
+class SampleFields:
+    """SQL for the fields of samples. columns: name in SQL and type by the column's name; None for lines of JSON."""
+
+    columns: Mapping[str, tuple[str, pa.DataType]] | None = None
+
+    @staticmethod
+    def of(table: pa.Table, lines: bool) -> tuple[pa.Table, SampleFields]:
+        """Samples to query, and their fields. Columns get other names: for DuckDB, `Text` and `text` are the same."""
+        if lines:
+            return table.select([LINE]), SampleFields()
+        names = [f"column_{at}" for at in range(table.num_columns)]
+        known = dict(zip(table.schema.names, zip(names, table.schema.types, strict=True), strict=True))
+        return table.rename_columns(names), SampleFields(known)
+
+    def text(self, field: str) -> str:
+        """The text of a field; NULL where the samples have no such field."""
+        if self.columns is None:
+            return LINE if field == WHOLE else f"({LINE} ->> {lit(json_path(keys_of(field)))})"
+        if field == WHOLE:
+            members = ", ".join(f"{lit(name)}, {column}" for name, (column, _) in self.columns.items())
+            return f"CAST(json_object({members}) AS VARCHAR)"
+        name, *keys = keys_of(field)
+        value, kind = self.columns.get(name, ("NULL", pa.null()))
+        for key in keys:
+            if not pa.types.is_struct(kind) or kind.get_field_index(key) < 0:
+                return "CAST(NULL AS VARCHAR)"
+            value, kind = f"struct_extract({value}, {lit(key)})", kind.field(key).type
+        return f"CAST({value} AS VARCHAR)"
 
 
 @dataclass(frozen=True)
@@ -44,9 +76,9 @@ class SampleCondition:
         """Words and phrases, all of which have to stand in the field."""
         return [phrase or word for phrase, word in _WORDS.findall(self.value)]
 
-    def sql(self, schema: pa.Schema) -> str:
-        """The condition over a table of samples with a schema: lines of JSON, or columns."""
-        text = _text(self.field, schema)
+    def sql(self, fields: SampleFields) -> str:
+        """The condition over samples."""
+        text = fields.text(self.field)
         if self.kind == "missing":
             return f"{text} IS NULL"
         if self.kind == "is":
@@ -56,21 +88,3 @@ class SampleCondition:
             wanted = self.value.strip().lower().strip(".")
             return f"({host} = {lit(wanted)} OR ends_with({host}, {lit('.' + wanted)}))"
         return " AND ".join(f"contains(lower({text}), lower({lit(word)}))" for word in self.words)
-
-
-def _text(field: str, schema: pa.Schema) -> str:
-    """SQL for the text of a field; NULL where the samples have no such field."""
-    if field == WHOLE:
-        packed = ", ".join(f"{ident(name)} := {ident(name)}" for name in schema.names)
-        return LINE if LINE in schema.names else f"CAST(to_json(struct_pack({packed})) AS VARCHAR)"
-    keys = keys_of(field)
-    if LINE in schema.names:
-        return f"({LINE} ->> {lit(json_path(keys))})"
-    if keys[0] not in schema.names:
-        return "CAST(NULL AS VARCHAR)"
-    value, kind = ident(keys[0]), schema.field(keys[0]).type
-    for key in keys[1:]:
-        if not pa.types.is_struct(kind) or kind.get_field_index(key) < 0:
-            return "CAST(NULL AS VARCHAR)"
-        value, kind = f"struct_extract({value}, {lit(key)})", kind.field(key).type
-    return f"CAST({value} AS VARCHAR)"

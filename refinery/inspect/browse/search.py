@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from refinery.common.lazy import duckdb
 from refinery.errors import DataError
-from refinery.inspect.browse.conditions import WHOLE, SampleCondition
+from refinery.inspect.browse.conditions import WHOLE, SampleCondition, SampleFields
 from refinery.inspect.browse.input_rows import InputRows
 from refinery.io.batch import LINE, Batch
 from refinery.io.model import Shard
@@ -97,8 +97,9 @@ class Search:
         self._searched = before + len(wanted)
 
     def _matching(self, batch: Batch, first: int) -> np.ndarray:
-        table = batch.table.append_column("_at", ints(np.arange(len(batch), dtype=np.int64)))
-        where = " AND ".join(f"({condition.sql(batch.table.schema)})" for condition in self._conditions)
+        table, fields = SampleFields.of(batch.table, batch.lines)
+        table = table.append_column("_at", ints(np.arange(len(batch), dtype=np.int64)))
+        where = " AND ".join(f"({condition.sql(fields)})" for condition in self._conditions)
         self._memory.register("samples", from_zero(table))
         try:
             found = self._memory.execute(f"SELECT _at FROM samples WHERE {where} ORDER BY _at").fetchnumpy()["_at"]
@@ -116,8 +117,7 @@ def _unreadable(
     if any(condition.kind != "contains" for condition in conditions):
         return np.zeros(0, np.int64)
     con.register("candidate_rows", pa.table({"_row": ints(candidates)}))
-    raw = pa.schema([(LINE, pa.string())])
-    words = " AND ".join(f"({replace(condition, field=WHOLE).sql(raw)})" for condition in conditions)
+    words = " AND ".join(f"({replace(condition, field=WHOLE).sql(SampleFields())})" for condition in conditions)
     lines = f"SELECT _row, raw AS {LINE} FROM quarantine WHERE step = 0 AND _row IN (SELECT _row FROM candidate_rows)"
     rows: np.ndarray = con.execute(f"SELECT _row FROM ({lines}) WHERE {words}").fetchnumpy()["_row"]
     con.unregister("candidate_rows")

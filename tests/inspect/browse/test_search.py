@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import refinery
+from refinery.common.fields import field_name
 from refinery.errors import DataError
 from refinery.inspect.browse import search as module
 from refinery.inspect.browse.conditions import WHOLE, SampleCondition
@@ -128,6 +129,24 @@ def test_tables_are_searched_as_lines_are(tmp_path: Path) -> None:
             expected = [row for row, sample in enumerate(samples) if test(sample)]
             found = Search(rows, con.cursor(), [condition], np.arange(len(samples))).advance(60)
             assert found.rows.tolist() == expected, condition
+    rows.close()
+
+
+def test_columns_may_have_any_names(tmp_path: Path) -> None:
+    names = ["text", "Text", "_at", "_line", "_row", 'a"b', "samples", "select", "column_0"]
+    columns = [pa.array([f"a word of {name} {row}" for row in range(5)]) for name in names]
+    columns += [pa.array([b"\xff\x00"] * 5), pa.array([[{"Key": row, "key": "x"}] for row in range(5)])]
+    pq.write_table(pa.Table.from_arrays(columns, [*names, "raw", "list"]), tmp_path / "in.parquet")
+    refinery.run(settings(tmp_path, [{"text_length_filter": {"min_len": 1}}], dataset_path=tmp_path / "in.parquet"))
+    rows = InputRows(tmp_path / "run")
+    with open_tables(tmp_path / "run" / "refinery.duckdb") as con:
+        for name in names:
+            field = field_name((name,))
+            for condition in (
+                SampleCondition(field, "is", f"a word of {name} 3"),
+                SampleCondition(WHOLE, "contains", '"text 3"'),
+            ):
+                assert Search(rows, con.cursor(), [condition], np.arange(5)).advance(60).rows.tolist() == [3], condition
     rows.close()
 
 
