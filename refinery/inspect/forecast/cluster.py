@@ -50,9 +50,9 @@ def cluster_seconds(costs: RunCosts, load: Load, cores: int, moved: Sequence[flo
         each = stage.seconds(size, load.shards) / load.shards * CROWD
         rounds = -(-load.shards // cores)  # the last one is as long as the others
         shards += max(rounds * each, load.shards * TASK) + stage.begin * CROWD
-    matched = [rows for stage, rows in zip(costs.stages, load.rows, strict=True) if stage.matched]
+    matched = [rows for stage, rows in zip(costs.stages, load.matched, strict=True) if stage.matched]
     barriers = sum(_PHASES * _LATENCY + rows * PER_MATCHED_ROW * CROWD / cores for rows in matched)
-    tables = costs.tables + load.rows[0] * costs.cells * PER_CELL * CROWD / cores
+    tables = costs.tables + load.rows * costs.cells * PER_CELL * CROWD / cores
     moving = sum(moved) / (LINK * nodes) if nodes > 1 else 0.0
     begin = costs.start * (1 + CROWD) + CONNECT  # of the command, then of the processes of the cluster side by side
     return ClusterSeconds(begin, shards, moving, barriers, tables)

@@ -47,12 +47,17 @@ class StageCost:
 
 @dataclass(frozen=True)
 class RunCosts:
-    """Processor seconds of the parts of a run. start: of the command, with its plan. tables: besides those for rows. cells: columns of a row."""
+    """Processor seconds of the parts of a run.
+
+    start: of the command, with its plan. tables: besides those for rows. cells: columns of a row. apart: workers are processes,
+    each of which begins by itself.
+    """
 
     start: float
     stages: tuple[StageCost, ...]
     tables: float
     cells: int
+    apart: bool
 
     @property
     def fixed(self) -> float:
@@ -62,10 +67,15 @@ class RunCosts:
 
 @dataclass(frozen=True)
 class Load:
-    """What a run has to do. sizes: bytes of each stage's samples, as in the sample's files; rows: of each stage. shards: of a stage."""
+    """What a run has to do.
+
+    sizes: bytes of each stage's samples, as in the sample's files. matched: match keys, or samples, at each stage's end. rows: of the
+    input. shards: of a stage.
+    """
 
     sizes: Sequence[float]
-    rows: Sequence[float]
+    matched: Sequence[float]
+    rows: float
     shards: int
 
 
@@ -75,7 +85,7 @@ def costs_of(plan: Plan, sample: Sample, run: MeasuredRun, started: float) -> Ru
     first = run.marks[0].seconds - run.began
     last = max(mark.seconds for mark in run.marks)
     cells = sum(len(planned.program.stats) + len(planned.program.changes) + 2 for planned in plan.stages)
-    return RunCosts(started + first, tuple(stages), run.ended - last, cells)
+    return RunCosts(started + first, tuple(stages), run.ended - last, cells, run.apart)
 
 
 def _stage_cost(number: int, sample: Sample, run: MeasuredRun) -> StageCost:
@@ -93,11 +103,11 @@ def _stage_cost(number: int, sample: Sample, run: MeasuredRun) -> StageCost:
     if len(times) < 3:
         byte = sum(times) / max(1, sum(sizes))
         return StageCost(number, 0.0, 0.0, byte, 0.5, barrier, matched)
-    shard, byte, error = _line(np.array(sizes[1:], float), np.array(times[1:]))
+    shard, byte, error = line_through(np.array(sizes[1:], float), np.array(times[1:]))
     return StageCost(number, max(0.0, times[0] - shard - byte * sizes[0]), shard, byte, error, barrier, matched)
 
 
-def _line(sizes: np.ndarray, times: np.ndarray) -> tuple[float, float, float]:
+def line_through(sizes: np.ndarray, times: np.ndarray) -> tuple[float, float, float]:
     """Seconds of a shard and of a byte by least squares, with the usual seconds of a shard as one more observation."""
     rows = np.column_stack([np.ones(len(sizes)), sizes]) / _NOISE
     rows = np.vstack([rows, [1 / _SHARD_ERROR, 0.0]])
@@ -110,9 +120,11 @@ def _line(sizes: np.ndarray, times: np.ndarray) -> tuple[float, float, float]:
     return float(shard), float(byte), error
 
 
-def processor_seconds_of(costs: RunCosts, load: Load) -> float:
+def processor_seconds_of(costs: RunCosts, load: Load, workers: int) -> float:
     """Processor time of the whole run."""
-    return costs.fixed + sum(_stage_seconds(costs, load)) + _rows_seconds(costs, load)
+    others = min(workers, load.shards) - 1 if costs.apart else 0
+    begins = others * sum(stage.begin for stage in costs.stages)
+    return costs.fixed + begins + sum(_stage_seconds(costs, load)) + _rows_seconds(costs, load)
 
 
 def wall_seconds_of(costs: RunCosts, load: Load, workers: int) -> float:
@@ -123,7 +135,7 @@ def wall_seconds_of(costs: RunCosts, load: Load, workers: int) -> float:
 
 def error_of(costs: RunCosts, load: Load) -> float:
     """Relative error of a forecast of seconds, 95 %."""
-    total = processor_seconds_of(costs, load)
+    total = processor_seconds_of(costs, load, 1)
     apart = sum(
         (2 * stage.error * stage.byte * size) ** 2 for stage, size in zip(costs.stages, load.sizes, strict=True)
     )
@@ -136,8 +148,8 @@ def _stage_seconds(costs: RunCosts, load: Load) -> list[float]:
 
 def _rows_seconds(costs: RunCosts, load: Load) -> float:
     """Seconds of barriers and tables for their rows."""
-    matched = sum(rows for stage, rows in zip(costs.stages, load.rows, strict=True) if stage.matched)
-    return matched * PER_MATCHED_ROW + load.rows[0] * costs.cells * PER_CELL
+    matched = sum(rows for stage, rows in zip(costs.stages, load.matched, strict=True) if stage.matched)
+    return matched * PER_MATCHED_ROW + load.rows * costs.cells * PER_CELL
 
 
 def memory_of(plan: Plan, run: MeasuredRun, before: int, rows: float, shard: float) -> float:

@@ -178,7 +178,7 @@ class _Forecaster:
             rows,
             tuple(self._timed(steps, seconds, costs, load)),
             wall,
-            costing.processor_seconds_of(costs, load),
+            costing.processor_seconds_of(costs, load, plan.workers),
             self._request.cores or plan.workers,
             Estimate(memory, memory * (1 - _MEMORY_ERROR), memory * (1 + _MEMORY_ERROR)),
             disk,
@@ -203,11 +203,12 @@ class _Forecaster:
         sizes, counts, now = [], [], rows.value
         for planned in self._plan.stages:
             sizes.append(self._whole() * now / max(1.0, rows.value))
-            matched = [left[step.index] for step in planned.stage.steps] or [now]
-            counts.append(matched[-1] if planned.stage.after is not None else now)
+            after, arrived = planned.stage.after, [now, *(left[step.index] for step in planned.stage.steps)]
+            parts = self._run.parts.get(after.index) if after is not None else None
+            matched = len(parts.keys) / self._sample.share if parts is not None else arrived[-1]
+            counts.append(matched if after is not None else now)
             now = left[planned.stage.numbers()[-1]] if planned.stage.numbers() else now
-        counts[0] = max(counts[0], 0.0)
-        return Load(sizes, counts, max(1, len(self._plan.shards)))
+        return Load(sizes, counts, rows.value, max(1, len(self._plan.shards)))
 
     def _seconds(
         self, costs: RunCosts, load: Load, steps: Sequence[StepEstimate]
@@ -225,7 +226,7 @@ class _Forecaster:
         self, steps: Sequence[StepEstimate], seconds: dict[int, float], costs: RunCosts, load: Load
     ) -> Iterator[StepEstimate]:
         """Steps with their processor seconds: those of their stage, shared as in the sample's run."""
-        stages = zip(self._plan.stages, costs.stages, load.sizes, load.rows, strict=True)
+        stages = zip(self._plan.stages, costs.stages, load.sizes, load.matched, strict=True)
         spent: dict[int, float] = {}
         for planned, stage, size, rows in stages:
             numbers = [step.index for step in planned.stage.steps]

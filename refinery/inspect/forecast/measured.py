@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import time
 from collections.abc import Mapping, Sequence
@@ -29,6 +30,7 @@ from refinery.recipe import Recipe
 from refinery.results.stage_result import StageResult
 from refinery.storage.store import Store
 from refinery.storage.workplace import Workplace
+from refinery.workers.backends import BackendChoice
 from refinery.workers.match_keys import SHARD_BITS
 from refinery.workers.runner import Report
 from refinery.workers.worker import ShardResult
@@ -71,7 +73,7 @@ class Marks:
 
 @dataclass(frozen=True)
 class MeasuredRun:
-    """A run of a sample, with its marks, and the growth of memory over it in bytes."""
+    """A run of a sample, with its marks, and the growth of memory over it in bytes. apart: its workers were processes."""
 
     outcome: Outcome
     marks: tuple[Mark, ...]
@@ -80,17 +82,19 @@ class MeasuredRun:
     began: float
     ended: float
     memory: int
+    apart: bool
 
 
 def processor_seconds() -> float:
-    """Processor time of this process and of those that it has started."""
-    found = time.process_time()
+    """Processor time of this process and of those that it has started, with those of them that have ended."""
+    own = os.times()
+    found = time.process_time() + own.children_user + own.children_system
     for child in psutil.Process().children(recursive=True):
         try:
             times = child.cpu_times()
         except psutil.Error:
             continue
-        found += times.user + times.system
+        found += times.user + times.system + getattr(times, "children_user", 0) + getattr(times, "children_system", 0)
     return found
 
 
@@ -149,7 +153,8 @@ def part_keys(stage: StageResult, first: np.ndarray) -> PartKeys:
 def measured(plan: Plan, sample: Sample, folder: Path) -> MeasuredRun:
     """Run the plan over a sample; everything is written into a folder. Raises the errors of a run."""
     marks, peak, before = Marks(), peak_memory(), memory_now()
-    recipe = in_scratch(plan.recipe, folder)
+    recipe, apart = in_scratch(plan.recipe, folder), runs_apart(plan, folder)
+    recipe = replace(recipe, workers="processes") if apart else recipe  # the sample alone would be too small for them
     sampled = replace(
         plan,
         recipe=recipe,
@@ -164,15 +169,14 @@ def measured(plan: Plan, sample: Sample, folder: Path) -> MeasuredRun:
     with using_processes():
         outcome = execute_prepared(sampled, make=lambda prepared, store, _: MarkedRunner(prepared, store, marks))
         ended = processor_seconds()
-    return MeasuredRun(
-        outcome,
-        tuple(marks.marks),
-        marks.stored,
-        marks.parts,
-        began,
-        ended,
-        max(peak_memory() - peak, memory_now() - before),
-    )
+    grown = max(peak_memory() - peak, memory_now() - before)
+    return MeasuredRun(outcome, tuple(marks.marks), marks.stored, marks.parts, began, ended, grown, apart)
+
+
+def runs_apart(plan: Plan, folder: Path) -> bool:
+    """Return whether a stage of the run will have processes as workers. folder: for temporary files."""
+    choice = BackendChoice(plan.recipe, plan.workers, str(folder), lambda: folder, folder / "running")
+    return any(choice.apart(planned.program, plan.shards, plan.workers) for planned in plan.stages)
 
 
 def in_scratch(recipe: Recipe, folder: Path) -> Recipe:

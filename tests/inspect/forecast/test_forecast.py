@@ -147,6 +147,12 @@ def test_copies_of_paragraphs_are_extrapolated(tmp_path: Path) -> None:
     assert abs(found.bytes.value / left - 1) < 0.1 and found.bytes.low <= left <= found.bytes.high
 
 
+def test_workers_may_be_processes(lines: Path, of_filters: Forecast) -> None:
+    found = forecast_of(content_of(lines, FILTERS, workers="processes", np=2))
+    assert [step.rows for step in found.steps] == [step.rows for step in of_filters.steps]
+    assert found.processor > 0 and found.workers <= 2
+
+
 def test_unreadable_lines_are_rows(tmp_path: Path) -> None:
     lines = [sample if sample["id"] % 5 else '{"text": broken' for sample in samples()]
     content = content_of(write_lines(tmp_path / "data.jsonl", lines), FILTERS)
