@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import json
 import re
 import shlex
 import shutil
@@ -28,6 +29,7 @@ from tests.commands import command
 from tests.conftest import ROOT
 from tests.doc_blocks import Block, all_blocks
 from tests.runs import lines_of
+from tests.s3 import make_bucket
 from tests.tiny_models import model_folder
 
 BLOCKS = [block for block in all_blocks() if block.page != "operators"]  # whose examples tests/operators runs
@@ -43,14 +45,6 @@ NOT_RUN = {
     ("README", "pip install .$"): _INSTALLS,
     ("assets", "refinery assets recipe.yaml --fetch"): "downloads models of some GB",
     ("cards", "inputs: 1 of 1 files as recorded"): _OUTPUT,
-    (
-        "coming-from-dclm-and-dolma",
-        "refinery run dclm_baseline",
-    ): "takes files of the user; tests/conformance/test_web_configs.py",
-    (
-        "coming-from-dclm-and-dolma",
-        "refinery import dclm_baseline",
-    ): "takes files of the user; tests/conformance/test_web_configs.py",
     ("performance", "make bench-recipe CORPUS=docs.parquet DATA_JUICER"): _BENCH,
     ("performance", "make bench-recipe RECIPE="): _BENCH,
     ("performance", "make bench-models CORPUS="): _BENCH,
@@ -62,11 +56,9 @@ NOT_RUN = {
     ("ray", "pip install '.[ray]'"): _INSTALLS,
     ("ray", "ray start --head"): "starts a cluster that outlives the test",
     ("ray", "embedding_mapper: {model: models/potion-base-8M, device: cuda"): "needs a GPU",
-    ("recipes", "{type: huggingface, path: owner/name"): "needs a dataset of the Hub",
-    ("recipes", "dataset_path: s3://bucket/data/"): "needs a bucket of the user",
     ("scale", "python -m bench.cluster --address auto"): "needs a cluster and a bucket of the user",
     ("scale", "input: 369.0 MB in 12 shards"): _OUTPUT,
-    ("security", "refinery run recipe.yaml --safe --root /data"): "needs a bucket of the user",
+    ("security", "refinery run recipe.yaml --safe --root /data"): "allows folders of the user",
     ("statistics", "{group}/{stat}/{rank:05d}.json"): "names of files",
     ("tracing", '{"id": 1, "original_text"'): _OUTPUT,
     ("web", "pip install '.[web,urls]'$"): _INSTALLS,
@@ -124,6 +116,21 @@ BEFORE = {
     ("statistics", "SELECT key, stat, n, mean"): "export: outputs/by_group/stats",
     ("README", "SELECT operator, reason, count(*)"): "export_path: outputs/readme/web_sample.jsonl",
 }
+# Blocks that need a bucket; a server on this machine has it.
+IN_BUCKETS = [("recipes", "dataset_path: s3://bucket/data/")]
+# Files of the user that pages name.
+FILES = {
+    "owner/name/question/train.jsonl": '{"text": "A sample of a data set of the Hub."}\n',
+    "pages/1.jsonl": json.dumps({"url": "https://example.org/", "text": "The lantern by the weir is lit at six. " * 20})
+    + "\n",
+    "dclm_baseline_refinedweb.yaml": """
+- source: cc
+  steps:
+    - {func: page_length_filter, length_type: word, min_length: 50}
+    - {func: stop_word_filter, count_unique: false}
+    - {func: newline_removal_modifier, max_consecutive: 2}
+""",
+}
 # Database of the queries of a page.
 DATABASES = {
     "README": "outputs/readme",
@@ -175,6 +182,9 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
         refinery(folder, f"refinery run recipes/{name}.yaml --quiet")
     refinery(folder, "refinery analyze recipes/web_sample.yaml --stats text_len,num_words -o outputs/measured")
     shutil.copy(ROOT / "recipes" / "data" / "web_sample.jsonl", folder / "docs.jsonl")
+    for name, text in FILES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, "utf-8")
     (folder / "genes").mkdir()
     (folder / "genes" / "1.fa").write_text(">a first\n" + "ACGT" * 20 + "\n>b too short\nACGT\n", "utf-8")
     words = sorted({word for sample in samples_of(folder) for word in re.findall(r"\w+", sample["text"].lower())})
@@ -226,10 +236,22 @@ def run_recipe(block: Block, folder: Path) -> None:
     if not {"dataset_path", "dataset"} & content.keys():
         keys = {"dataset_path": "recipes/data/web_sample.jsonl", "export_path": "outputs/part/kept.jsonl"}
         text = yaml.safe_dump(keys | content)
+    elif "process" not in content:
+        text = yaml.safe_dump(content | {"process": []})
     (folder / "block.yaml").write_text(text, "utf-8")
     options = " --operators my_operators" if (folder / "my_operators").exists() else ""
     assert "no problems" in refinery(folder, f"refinery check block.yaml{options}")
     assert " kept " in refinery(folder, f"refinery run block.yaml{options}")
+
+
+def fill_bucket(folder: Path) -> None:
+    """Put documents into the bucket that the pages name."""
+    import s3fs
+
+    bucket = s3fs.S3FileSystem(skip_instance_cache=True)
+    if not bucket.exists("bucket"):
+        make_bucket("bucket")
+    bucket.put_file(str(folder / "docs.jsonl"), "bucket/data/docs.jsonl")
 
 
 def run_shell(block: Block, folder: Path) -> None:
@@ -258,13 +280,18 @@ def run_python(block: Block, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("block", RUN, ids=str)
-def test_a_block_runs_alone(block: Block, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_block_runs_alone(
+    block: Block, folder: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     monkeypatch.chdir(folder)
+    if any(page == block.page and text in block.text for page, text in IN_BUCKETS):
+        request.getfixturevalue("server")
+        fill_bucket(folder)
     monkeypatch.setattr(locality, "LOCATORS", dict(locality.LOCATORS))
     begin(block, folder)
     if is_shell(block):
         run_shell(block, folder)
-    elif block.language == "yaml":
+    elif block.language == "yaml" or block.title.startswith(("dataset:", "dataset_path:")):
         run_recipe(block, folder)
     elif block.language == "sql" and not block.title.startswith("-- my_operators"):
         run_sql(block, folder)
