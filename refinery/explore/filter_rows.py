@@ -87,7 +87,9 @@ class FilterRows:
         self.con.execute(query).fetchall()
         by_row = "_row" in _names(decision.condition) + _names(decision.reason)
         if by_row or not self._has_classes(columns):
-            self.con.execute("CREATE TEMP VIEW filter_classes AS SELECT *, 1 AS _n FROM filter_rows").fetchall()
+            self.con.execute(
+                "CREATE OR REPLACE TEMP VIEW filter_classes AS SELECT *, 1 AS _n FROM filter_rows"
+            ).fetchall()
 
     def _has_classes(self, columns: Sequence[str]) -> bool:
         """Make table `filter_classes`, unless the samples are hardly fewer then."""

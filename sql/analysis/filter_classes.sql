@@ -1,5 +1,5 @@
 -- Samples that no value of a parameter can tell apart, counted: scanned in place of the samples where they are fewer.
-CREATE TEMP TABLE filter_classes AS
+CREATE OR REPLACE TEMP TABLE filter_classes AS
 SELECT
   {% for column in columns %}
   {{ column }},

@@ -1,6 +1,6 @@
 -- Samples that reach a filter: the columns that it decides by, the fate, whether the run's own values keep the sample,
 -- and the other steps that remove it, as far as the run knows. Fate and steps are in table filter_kinds, by number.
-CREATE TEMP TABLE filter_reached AS
+CREATE OR REPLACE TEMP TABLE filter_reached AS
 SELECT
   _row,
   {% for column in columns %}
@@ -19,11 +19,11 @@ FROM stats
 JOIN row_outcomes USING (_row)
 WHERE _dropped IS NULL OR _dropped >= {{ step }};
 
-CREATE TEMP TABLE filter_kinds AS
+CREATE OR REPLACE TEMP TABLE filter_kinds AS
 SELECT CAST(row_number() OVER (ORDER BY _fate, _others, _in_force) AS INTEGER) AS _kind, *
 FROM (SELECT DISTINCT _fate, _others, _in_force FROM filter_reached);
 
-CREATE TEMP TABLE filter_rows AS
+CREATE OR REPLACE TEMP TABLE filter_rows AS
 SELECT * EXCLUDE (_fate, _others, _in_force)
 FROM filter_reached
 JOIN filter_kinds USING (_fate, _others, _in_force);

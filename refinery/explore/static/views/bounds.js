@@ -1,15 +1,17 @@
 // View `bounds`: the bounds of a filter, moved with mouse or keys, and at once what they keep and remove.
 
+import { changesOf, choose, linkTo } from "../bounds/changes.js";
 import { chart } from "../bounds/chart.js";
 import { controls } from "../bounds/controls.js";
 import { figures } from "../bounds/figures.js";
 import { Recipe } from "../bounds/recipe.js";
 import { Samples } from "../bounds/samples.js";
 import { Scale } from "../bounds/scale.js";
+import { legend, valueList } from "../bounds/values.js";
 import { get } from "../lib/api.js";
 import { el, fill } from "../lib/dom.js";
 import { count } from "../lib/format.js";
-import { flush, keep, link, read } from "../lib/state.js";
+import { keep } from "../lib/state.js";
 import { name as named, plain } from "../lib/texts.js";
 
 export async function show(page) {
@@ -29,29 +31,6 @@ export async function show(page) {
   const about = await get("bounds/filter", { step }, page.signal);
   page.title(`${plain(about.name ?? about.operator)}, bounds`);
   new Bounds(page, about).draw();
-}
-
-// Show another filter; changes of this one stay in the address.
-function choose(step) {
-  flush();
-  const changes = Object.entries(read().values).filter(([name]) => name.startsWith("c."));
-  location.hash = link("bounds", { ...Object.fromEntries(changes), step });
-}
-
-// Changes of filters in the address, `c.<step>.<parameter>=value`: {step: {parameter: value}}.
-function changesOf(values) {
-  const changes = {};
-  for (const [name, text] of Object.entries(values)) {
-    const match = /^c\.(\d+)\.(.+)$/.exec(name);
-    if (match) (changes[match[1]] ??= {})[match[2]] = parsed(text);
-  }
-  return changes;
-}
-
-function parsed(text) {
-  if (text === "none") return null;
-  if (text === "true" || text === "false") return text === "true";
-  return text.trim() === "" || Number.isNaN(Number(text)) ? text : Number(text);
 }
 
 function chooser(filters, step) {
@@ -100,7 +79,7 @@ class Bounds {
       this.#elsewhere(), this.#switchBox(), this.#byColumn());
     const right = el("div", { class: "side" }, this.figures, this.status);
     const others = Object.keys(this.others);
-    if (others.length) this.page.root.append(el("p", { class: "note changed" }, "Changed, too: ", others.map((step) => [el("a", { href: this.#linkTo(step) }, `step ${step} `, named(about.steps[step] ?? "")), " "]),
+    if (others.length) this.page.root.append(el("p", { class: "note changed" }, "Changed, too: ", others.map((step) => [el("a", { href: linkTo(step, this.page.values) }, `step ${step} `, named(about.steps[step] ?? "")), " "]),
       "– the figures here count these steps with their values of the run."));
     this.page.root.append(el("details", { class: "doc" }, el("summary", {}, `${about.operator}`), el("p", {}, about.doc)));
     if (about.why_not) this.page.root.append(el("p", { class: "note why-not" }, about.why_not));
@@ -114,11 +93,6 @@ class Bounds {
     this.samples = new Samples(samples, about, this.page.signal);
     right.append(this.recipe.node);
     this.page.root.append(el("h2", {}, "Samples at the bound"), this.#activeChooser(), samples);
-  }
-
-  #linkTo(step) {
-    const changes = Object.entries(this.page.values).filter(([name]) => name.startsWith("c."));
-    return link("bounds", { ...Object.fromEntries(changes), step });
   }
 
   #statistic(statistic) {
@@ -218,17 +192,4 @@ class Bounds {
     const [first, second] = this.figures.querySelectorAll("td.rows");
     this.status.textContent = second ? `${first.textContent} kept by this filter, ${second.textContent} by all steps` : this.figures.textContent;
   }
-}
-
-function legend() {
-  const part = (name, text) => el("span", {}, el("i", { class: `key ${name}` }), text);
-  return el("p", { class: "row legend muted" }, part("kept", "kept"), part("here", "removed by this filter in the run"), part("later", "removed by another step"));
-}
-
-function valueList(statistic) {
-  const rows = statistic.values.map((one) => el("tr", {}, el("th", { scope: "row" }, one.value === null ? "NULL" : named(one.value)),
-    ["samples", "kept", "here", "later"].map((name) => el("td", { class: "number" }, count(one[name])))));
-  return el("div", { class: "scroll" }, el("table", {},
-    el("thead", {}, el("tr", {}, ["value", "samples", "kept", "removed here", "removed by another step"].map((title) => el("th", { scope: "col" }, title)))),
-    el("tbody", {}, rows)));
 }
