@@ -37,15 +37,15 @@ class Wanted:
     as_json: bool
 
 
-def show(recipe: str | None, given: Sequence[Any], wanted: Wanted) -> None:
+def show(recipe: str | None, changes: Sequence[Any], wanted: Wanted) -> None:
     """Print what a recipe needs; exits as for a wrong recipe if something is missing in the end, or is not as locked."""
     if recipe is None:
         raise RecipeError([Problem("", "no recipe is given", "Write refinery assets recipe.yaml.")])
-    needed, others = _read(recipe, given)
+    needed, others = _read(recipe, changes)
     place = Path(recipe).absolute().parent / lock.NAME
     locked = lock.read(place)
     if wanted.fetch and _fetch(needed, wanted, locked):
-        needed, others = _read(recipe, given)
+        needed, others = _read(recipe, changes)
     if wanted.lock:
         _lock(needed, place)
         locked = lock.read(place)
@@ -60,8 +60,8 @@ def show(recipe: str | None, given: Sequence[Any], wanted: Wanted) -> None:
         sys.exit(RecipeError.exit_code)
 
 
-def _read(recipe: str, given: Sequence[Any]) -> tuple[list[NeededAsset], int]:
-    options, sets, variables, operators = given
+def _read(recipe: str, changes: Sequence[Any]) -> tuple[list[NeededAsset], int]:
+    options, sets, variables, operators = changes
     return assets_of(recipe, changes_of(options, sets, variables), parse_variables(variables), operators)
 
 
@@ -86,10 +86,10 @@ def _is_there(download: Download) -> str:
     """The digest of a file that was loaded before, into a folder that is not searched; empty if it is to be loaded."""
     if not download.target.is_file():
         return ""
-    found = sha256_of(str(download.target))
+    actual = sha256_of(str(download.target))
     if not download.sha256:
-        return "" if problem_of(download.target, download.target.name) else found
-    return found if download.sha256 == found else ""
+        return "" if problem_of(download.target, download.target.name) else actual
+    return actual if download.sha256 == actual else ""
 
 
 def _progress(name: str) -> Progress:

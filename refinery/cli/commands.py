@@ -34,14 +34,14 @@ def tables(work_dir: Path, materialise: bool, output: str | None, overwrite: boo
             json.dumps({"database": str(path)}) if as_json else f"{path} has all rows, and no other files are needed"
         )
         return
-    found = layout_of(work_dir)
+    layout = layout_of(work_dir)
     if as_json:
-        click.echo(json.dumps(asdict(found)))
-    elif not found.parts:
-        click.echo(f"{found.database} has all rows")
+        click.echo(json.dumps(asdict(layout)))
+    elif not layout.parts:
+        click.echo(f"{layout.database} has all rows")
     else:
         click.echo(
-            f"{found.database} has views over {found.parts:,} files, {console.size(found.bytes)}, in {found.folder}"
+            f"{layout.database} has views over {layout.parts:,} files, {console.size(layout.bytes)}, in {layout.folder}"
         )
 
 
@@ -98,15 +98,15 @@ def lineage(opened: Opened, column: str) -> None:
     operators = prepared.library.operators
     ends = [(planned, planned.stage.after) for planned in prepared.stages]
     stages = [origins.LineagePass(p.program, after, operators[after.name] if after else None) for p, after in ends]
-    found = origins.through_stages(stages, column)
+    origins_of_column = origins.through_stages(stages, column)
     places = {
         step.index: f"step {step.index} {console.shown(step.label)} ({step.where})" for step in prepared.recipe.steps
     }
-    click.echo(f"{column} comes from {', '.join(origins.inputs_of(found)) or 'no field'} of the input")
-    for step in origins.steps_of(found):
+    click.echo(f"{column} comes from {', '.join(origins.inputs_of(origins_of_column)) or 'no field'} of the input")
+    for step in origins.steps_of(origins_of_column):
         click.echo(f"  through {places[step]}")
     click.echo("")
-    for origin in found:
+    for origin in origins_of_column:
         place = "as read" if origin.step == 0 else f"step {origin.step}" if origin.step else ""
         about = [origin.meaning] if place and origin.meaning.endswith(place) else [origin.meaning, place]
         about = [text for text in about if text]
@@ -119,13 +119,13 @@ def diff(run_a: Path, run_b: Path, limit: int, as_json: bool, html: str | None =
     from refinery.cli.render.diff import show
     from refinery.inspect.diff.diff import compare
 
-    found = compare(run_a, run_b, limit)
+    difference = compare(run_a, run_b, limit)
     if html is not None:
         from refinery.inspect.diff.page import write_page
 
-        click.echo(write_page(found, limit, html, overwrite))
+        click.echo(write_page(difference, limit, html, overwrite))
         return
-    answer(as_json, partial(asdict, found), show(found, limit))
+    answer(as_json, partial(asdict, difference), show(difference, limit))
 
 
 def tune(work_dir: Path, operator: str, params: Sequence[str], as_json: bool) -> None:
@@ -135,9 +135,9 @@ def tune(work_dir: Path, operator: str, params: Sequence[str], as_json: bool) ->
     from refinery.inspect.tune import tune as tried
 
     with FinishedRun.open(work_dir) as stored:
-        found = tried(stored, operator, params)
+        trials = tried(stored, operator, params)
         recipe = str(stored.run_dir.recipe)  # with the changes by the command line of the run
-    answer(as_json, partial(asdict, found), tuning.show(found, recipe))
+    answer(as_json, partial(asdict, trials), tuning.show(trials, recipe))
 
 
 def overlap(work_dir: Path, as_json: bool) -> None:
@@ -158,8 +158,8 @@ def buckets(work_dir: Path, names: Sequence[str], count: int | None, output: str
     from refinery.inspect.finished_run import FinishedRun
 
     with FinishedRun.open(work_dir) as stored:
-        found = find(stored, names, count, output)
-    answer(as_json, lambda: [asdict(one) for one in found], rendered.show(found))
+        cut_points = find(stored, names, count, output)
+    answer(as_json, lambda: [asdict(one) for one in cut_points], rendered.show(cut_points))
 
 
 def explore(work_dir: Path, others: Sequence[Path], port: int, opens: bool) -> None:
@@ -199,21 +199,21 @@ def status(work_dir: Path, watched: bool, as_json: bool) -> None:
         return state_of(RunDir.of_finished(work_dir))
 
     if watched and as_json:
-        found = watch(look, lambda status: click.echo(json.dumps(status, ensure_ascii=False)))
+        state = watch(look, lambda status: click.echo(json.dumps(status, ensure_ascii=False)))
     else:
-        found = watch_in_place(look, str(work_dir), console.console()) if watched else look()
+        state = watch_in_place(look, str(work_dir), console.console()) if watched else look()
     if as_json:
-        click.echo(json.dumps(found, ensure_ascii=False))
+        click.echo(json.dumps(state, ensure_ascii=False))
         return
-    console.print_lines(console.console(), "\n".join(lines(found, str(work_dir))))
+    console.print_lines(console.console(), "\n".join(lines(state, str(work_dir))))
 
 
 def gc(folders: tuple[Path, ...], budget: int | None, age: float | None, dry_run: bool) -> None:
     """`refinery gc`."""
     from refinery.checkpoints import gc as collector
 
-    found = collector.find(folders or (Path("."),))
-    chosen = collector.choose(found, budget, age, time.time())
+    stored = collector.find(folders or (Path("."),))
+    chosen = collector.choose(stored, budget, age, time.time())
     freed = 0
     for kept in chosen:
         done = dry_run or collector.free(kept)
@@ -221,11 +221,11 @@ def gc(folders: tuple[Path, ...], budget: int | None, age: float | None, dry_run
         ended = "" if kept.ended else ", of a run that did not end"
         what = "would free" if dry_run else "freed" if done else "left: a run has just begun in it:"
         click.echo(f"{what} {console.size(kept.bytes)}  {kept.folder}{ended}")
-    for kept in (kept for kept in found if kept.live):
+    for kept in (kept for kept in stored if kept.live):
         click.echo(f"left: a run is in it: {console.size(kept.bytes)}  {kept.folder}")
     for parts, reason in collector.strange(folders or (Path("."),)):
         click.echo(f"left: looks like what refinery 0.1.0 keeps, but {reason}. Remove it if it is not needed: {parts}")
-    left = sum(kept.bytes for kept in found) - freed
+    left = sum(kept.bytes for kept in stored) - freed
     click.echo(f"{'would free' if dry_run else 'freed'} {console.size(freed)}, {console.size(left)} stay")
 
 

@@ -19,10 +19,10 @@ def show(opened: Opened, rows: int | None, cores: int | None, bytes_per_token: f
     """`refinery forecast`."""
     for note in opened[0].ignored:
         print(f"note: {note}", file=sys.stderr)
-    found = forecast_of(ForecastRequest(*opened, rows, cores, bytes_per_token or BYTES_PER_TOKEN))
+    forecast = forecast_of(ForecastRequest(*opened, rows, cores, bytes_per_token or BYTES_PER_TOKEN))
     if as_json:
-        click.echo(json.dumps(asdict(found), ensure_ascii=False))
+        click.echo(json.dumps(asdict(forecast), ensure_ascii=False))
         return
     out = console.console()
-    for part in rendered.parts(found):
+    for part in rendered.parts(forecast):
         console.print_lines(out, part)

@@ -52,12 +52,12 @@ def _once_more() -> None:
     threading.Timer(0.005, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT)).start()
 
 
-def _unraisable(otherwise: Callable[[Any], Any], found: Any) -> None:
+def _unraisable(otherwise: Callable[[Any], Any], unraisable: Any) -> None:
     """Raise Ctrl-C again: in a destructor or a library's callback Python only prints it, and the command would go on."""
-    if issubclass(found.exc_type, KeyboardInterrupt):
+    if issubclass(unraisable.exc_type, KeyboardInterrupt):
         _once_more()
     else:
-        otherwise(found)
+        otherwise(unraisable)
 
 
 def _end_in_time(heard: int) -> None:
@@ -76,10 +76,10 @@ def _end_in_time(heard: int) -> None:
 
 def _interrupted(heard: int) -> bool:
     """Wait for signals; return whether one of them is Ctrl-C."""
-    found = os.read(heard, 64)
-    if not found:
+    signals = os.read(heard, 64)
+    if not signals:
         raise OSError("closed")
-    return signal.SIGINT in found
+    return signal.SIGINT in signals
 
 
 def _leave() -> None:

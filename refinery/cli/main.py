@@ -173,8 +173,8 @@ def assets(fetch: bool, folder: str | None, mirror: str | None, lock: bool, as_j
     if (folder or mirror) and not fetch:
         raise click.UsageError("--to and --from are for --fetch")
     recipe, overrides = named(options)
-    given = (overrides, options["sets"], options["variables"], options["operators"])
-    command.show(recipe, given, command.Wanted(fetch, folder, mirror or "", lock, as_json))
+    changes = (overrides, options["sets"], options["variables"], options["operators"])
+    command.show(recipe, changes, command.Wanted(fetch, folder, mirror or "", lock, as_json))
 
 
 @cli.command()
@@ -237,9 +237,9 @@ def analyze(stats: str | None, group_by: str | None, output: str | None, as_json
 
     path, changes = named(options)
     names = [name.strip() for name in (stats or "").split(",") if name.strip()]
-    given = (options["sets"], options["variables"], options["operators"])
+    others = (options["sets"], options["variables"], options["operators"])
     recipe = True if options["config"] else None
-    runs.analyze(from_command_line(path, changes, *given, names, group_by, output, recipe), as_json)
+    runs.analyze(from_command_line(path, changes, *others, names, group_by, output, recipe), as_json)
 
 
 @cli.command()
@@ -563,8 +563,8 @@ def _opened(options: dict[str, Any]) -> Any:
     safe, roots = options.get("safe", False), options.get("roots", ())
     if roots and not safe:
         raise click.UsageError("--root is for --safe")
-    given = (options["sets"], options["variables"], options["operators"])
-    return open_from_command_line(recipe, overrides, *given, roots if safe else None)
+    changes = (options["sets"], options["variables"], options["operators"])
+    return open_from_command_line(recipe, overrides, *changes, roots if safe else None)
 
 
 def main() -> None:

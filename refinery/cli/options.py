@@ -43,13 +43,13 @@ class RecipeCommand(HelpedCommand):
         """Complete options and the keys of a recipe."""
         from click.shell_completion import CompletionItem
 
-        found = super().shell_complete(ctx, incomplete)
+        items = super().shell_complete(ctx, incomplete)
         if incomplete.startswith("--"):
             from refinery.recipe.keys import KEYS
 
             keys = (key for key in KEYS.values() if not key.note and f"--{key.name}".startswith(incomplete))
-            found += [CompletionItem(f"--{key.name}", help=key.help) for key in keys]
-        return found
+            items += [CompletionItem(f"--{key.name}", help=key.help) for key in keys]
+        return items
 
 
 def _refuse_misspelt(ctx: click.Context, known: Mapping[str, click.Option]) -> None:
@@ -94,10 +94,10 @@ def _takes(option: str, argument: str, known: Mapping[str, click.Option]) -> boo
     from refinery.recipe.keys import KEYS
 
     if option in known:
-        given = known[option]
-        if isinstance(given.type, click.Choice) and given.flag_value:  # its value can be left out
-            return argument in given.type.choices
-        return not given.is_flag
+        known_option = known[option]
+        if isinstance(known_option.type, click.Choice) and known_option.flag_value:  # its value can be left out
+            return argument in known_option.type.choices
+        return not known_option.is_flag
     key = KEYS.get(option[2:].replace("-", "_"))
     if key is None or key.type != "bool":
         return True
@@ -116,15 +116,15 @@ class RecipePath(click.Path):
             entries = sorted(os.scandir(folder or "."), key=lambda entry: entry.name)
         except OSError:
             return []
-        found = []
+        items = []
         for entry in entries:
             if entry.name.startswith(start) and (start or not entry.name.startswith(".")):
                 path = os.path.join(folder, entry.name)
                 if entry.is_dir():
-                    found.append(CompletionItem(path + "/"))
+                    items.append(CompletionItem(path + "/"))
                 elif entry.name.endswith(RECIPE_SUFFIXES):
-                    found.append(CompletionItem(path))
-        return found
+                    items.append(CompletionItem(path))
+        return items
 
 
 def complete_operator(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:

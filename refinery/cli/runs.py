@@ -50,9 +50,9 @@ def analyze(request: Any, as_json: bool) -> None:
 
     _print_notes(request.recipe)
     with console.progress(as_json) as progress:
-        found = analyze(request, progress)
-    _warn(found.outcome)
-    answer(as_json, partial(as_data, found), show(found))
+        analysis = analyze(request, progress)
+    _warn(analysis.outcome)
+    answer(as_json, partial(as_data, analysis), show(analysis))
 
 
 def refilter(work_dir: Path, options: dict[str, Any], quiet: bool, as_json: bool) -> None:
@@ -60,20 +60,20 @@ def refilter(work_dir: Path, options: dict[str, Any], quiet: bool, as_json: bool
     from refinery.inspect.refilter.refilter import refilter as refiltered
 
     with console.progress(quiet or as_json) as progress:
-        found = refiltered(work_dir, **options, progress=progress)
-    streamed = pour(found.outcome)
-    _warn(found.outcome)
+        run = refiltered(work_dir, **options, progress=progress)
+    streamed = pour(run.outcome)
+    _warn(run.outcome)
     if as_json:
-        data = as_data(found.outcome) | {
-            "rows_again": found.again,
-            "deciding": round(found.deciding, 3),
-            "notes": list(found.notes),
+        data = as_data(run.outcome) | {
+            "rows_again": run.again,
+            "deciding": round(run.deciding, 3),
+            "notes": list(run.notes),
         }
         click.echo(json.dumps(data, ensure_ascii=False), err=streamed)
     elif not quiet:
         out = console.console(streamed)
-        report(out, found.outcome, False)
-        for note in found.notes:
+        report(out, run.outcome, False)
+        for note in run.notes:
             console.print_lines(out, shorter(note))
 
 

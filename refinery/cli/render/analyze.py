@@ -22,11 +22,11 @@ _KEYS = 20
 _PAIRS = 10
 
 
-def as_data(found: Analysis) -> dict[str, Any]:
+def as_data(analysis: Analysis) -> dict[str, Any]:
     """The analysis as plain data; quantiles by percent."""
-    outcome = found.outcome
+    outcome = analysis.outcome
     described = [
-        asdict(d) | {"quantiles": {f"{100 * q:g}": v for q, v in d.quantiles.items()}} for d in found.descriptions
+        asdict(d) | {"quantiles": {f"{100 * q:g}": v for q, v in d.quantiles.items()}} for d in analysis.descriptions
     ]
     return {
         "work_dir": shorter(str(outcome.run_dir.root)),
@@ -34,33 +34,33 @@ def as_data(found: Analysis) -> dict[str, Any]:
         "rows": asdict(outcome.counts),
         "warnings": list(map(shorter, outcome.notes)),
         "statistics": described,
-        "correlations": list(found.correlations),
-        "suggestions": list(found.suggestions),
-        "recipes": dict(found.fragments),
+        "correlations": list(analysis.correlations),
+        "suggestions": list(analysis.suggestions),
+        "recipes": dict(analysis.fragments),
     }
 
 
-def show(found: Analysis) -> Iterator[Any]:
+def show(analysis: Analysis) -> Iterator[Any]:
     """Yield the output for a terminal, part by part."""
-    counts, outcome = found.outcome.counts, found.outcome
+    counts, outcome = analysis.outcome.counts, analysis.outcome
     yield f"{counts.read:,} rows read, {counts.kept:,} measured, {counts.quarantined:,} quarantined; nothing was removed"
     yield from (f"note: {note}" for note in outcome.notes)
-    if not found.descriptions:
+    if not analysis.descriptions:
         yield "no sample could be measured, so there is nothing to describe"
         return
-    yield _table("statistic", ((d.stat, d) for d in found.descriptions if d.group == "summary"))
+    yield _table("statistic", ((d.stat, d) for d in analysis.descriptions if d.group == "summary"))
     without = (
-        "missing: rows without a finite value" if any(d.missing for d in found.descriptions) else "none is missing"
+        "missing: rows without a finite value" if any(d.missing for d in analysis.descriptions) else "none is missing"
     )
     yield f"quantiles are within {100 * ERROR:g} % of the true values; {without}"
-    yield from _by_group([d for d in found.descriptions if d.group != "summary"])
-    some = [row for row in found.correlations if row["pearson"] is not None or row["spearman"] is not None]
+    yield from _by_group([d for d in analysis.descriptions if d.group != "summary"])
+    some = [row for row in analysis.correlations if row["pearson"] is not None or row["spearman"] is not None]
     if some:
         yield ""
         yield _correlations(some)
-    for method in METHODS if found.suggestions else ():
+    for method in METHODS if analysis.suggestions else ():
         yield ""
-        yield found.fragments[method].rstrip("\n")
+        yield analysis.fragments[method].rstrip("\n")
     yield ""
     yield f"tables         {outcome.run_dir.database} (stats, sketches, quantiles, correlations, suggestions)"
     yield f"try bounds     refinery tune {shorter(str(outcome.run_dir.root))} FILTER --param NAME=FROM..TO"
@@ -92,9 +92,9 @@ _Figures = dict[str, list[str]]
 
 def _moments(rows: _Described) -> _Figures:
     """Cells of the columns before the quantiles. The column of missing rows is left out if none is missing."""
-    found = {"n": [f"{d.n:,}" for _, d in rows]}
-    found |= {"missing": [f"{d.missing:,}" for _, d in rows]} if any(d.missing for _, d in rows) else {}
-    return found | {"mean": [short(d.mean) for _, d in rows], "std": [short(d.std) for _, d in rows]}
+    cells = {"n": [f"{d.n:,}" for _, d in rows]}
+    cells |= {"missing": [f"{d.missing:,}" for _, d in rows]} if any(d.missing for _, d in rows) else {}
+    return cells | {"mean": [short(d.mean) for _, d in rows], "std": [short(d.std) for _, d in rows]}
 
 
 def _quantiles(rows: _Described) -> _Figures:

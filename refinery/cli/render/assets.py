@@ -46,17 +46,19 @@ def difference(asset: NeededAsset, place: Path, locked: lock.Locked) -> str | No
 
 
 def _offer(asset: NeededAsset) -> str:
-    found = asset.source
-    return f"from {found.address(asset.asset.need.name)} ({source_of(asset)})" if found else "no public source is known"
+    source = asset.source
+    return (
+        f"from {source.address(asset.asset.need.name)} ({source_of(asset)})" if source else "no public source is known"
+    )
 
 
 def source_of(asset: NeededAsset) -> str:
     """Kind, size and licence of an asset in its source."""
-    found = asset.source
-    if found is None:
+    source = asset.source
+    if source is None:
         return "no known source"
-    about = f", about {size(found.bytes)}" if found.bytes else ""
-    return f"{found.what}{about}, licence: {found.licence}"
+    about = f", about {size(source.bytes)}" if source.bytes else ""
+    return f"{source.what}{about}, licence: {source.licence}"
 
 
 def _advice(missing: Sequence[NeededAsset], recipe: str, fetched: bool) -> Iterator[str]:
@@ -83,7 +85,7 @@ def as_data(needed: Sequence[NeededAsset], place: Path, locked: lock.Locked) -> 
 
 
 def _asset(asset: NeededAsset, place: Path, locked: lock.Locked) -> dict[str, Any]:
-    name, found = asset.locked_name(place), asset.source
+    name, source = asset.locked_name(place), asset.source
     return {
         "name": asset.asset.need.name,
         "steps": list(asset.steps),
@@ -92,6 +94,6 @@ def _asset(asset: NeededAsset, place: Path, locked: lock.Locked) -> dict[str, An
         "looked_for_in": [asdict(looked) for looked in asset.looked],
         "files": [lock.plain(file) for file in asset.files],
         "locked": not lock.difference(asset.files, locked[name]) if name in locked else None,
-        "source": found.address(name) if found is not None else None,
-        "licence": found.licence if found is not None else None,
+        "source": source.address(name) if source is not None else None,
+        "licence": source.licence if source is not None else None,
     }

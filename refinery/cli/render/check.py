@@ -73,5 +73,5 @@ def _problem(problem: Problem) -> dict[str, Any]:
     where = shorter(problem.where)
     placed = re.fullmatch(r"(.+):(\d+)", where)
     file, line = (placed[1], int(placed[2])) if placed else (None, None)
-    found = {"where": where, "file": file, "line": line, "kind": problem.kind}
-    return found | {"what": shorter(problem.what), "hint": problem.hint}
+    plain = {"where": where, "file": file, "line": line, "kind": problem.kind}
+    return plain | {"what": shorter(problem.what), "hint": problem.hint}

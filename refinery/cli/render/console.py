@@ -70,8 +70,8 @@ def print_lines(out: Console, part: Any) -> None:
 
 def waterfall_rows(con: Any) -> list[tuple[Any, ...]]:
     """The rows of the waterfall, from the database of a run."""
-    found: list[tuple[Any, ...]] = con.execute(_WATERFALL.format(name=name_column(con))).fetchall()
-    return found
+    rows: list[tuple[Any, ...]] = con.execute(_WATERFALL.format(name=name_column(con))).fetchall()
+    return rows
 
 
 def label_of(operator: str, name: str | None) -> str:
@@ -228,10 +228,10 @@ def progress_line(done: int, total: int, elapsed: float) -> str:
 
 def fitting(parts: Sequence[str], width: int) -> str:
     """The parts joined by commas, without the last ones where there is no room for them."""
-    given = [part for part in parts if part]
-    while len(given) > 1 and len(", ".join(given)) > width:
-        given.pop()
-    return ", ".join(given)
+    filled = [part for part in parts if part]
+    while len(filled) > 1 and len(", ".join(filled)) > width:
+        filled.pop()
+    return ", ".join(filled)
 
 
 def examples(rows: Sequence[tuple[Any, ...]], limit: int = 200) -> Any:

@@ -22,25 +22,25 @@ _WIDTH = 300
 _FATE = 28
 
 
-def show(found: Difference, limit: int) -> Iterator[Any]:
+def show(difference: Difference, limit: int) -> Iterator[Any]:
     """Yield the output for a terminal, part by part; limit: lines of each list."""
-    yield _side("A", found.a)
-    yield _side("B", found.b)
-    yield from (f"note: {note}" for note in found.notes)
+    yield _side("A", difference.a)
+    yield _side("B", difference.b)
+    yield from (f"note: {note}" for note in difference.notes)
     yield ""
-    yield from _recipes(found)
-    if found.apart is not None:
+    yield from _recipes(difference)
+    if difference.apart is not None:
         yield ""
-        yield f"The runs have not read the same input: {found.apart}."
+        yield f"The runs have not read the same input: {difference.apart}."
         yield "Rows and texts were not compared; statistics are those of different samples."
     else:
         yield ""
-        yield from _fates(found.fates, limit)
+        yield from _fates(difference.fates, limit)
     yield ""
-    yield from _stats(found.stats, found.rows, limit)
-    if found.texts is not None:
+    yield from _stats(difference.stats, difference.rows, limit)
+    if difference.texts is not None:
         yield ""
-        yield from _texts(found.texts)
+        yield from _texts(difference.texts)
 
 
 def _side(name: str, side: ComparedRun) -> str:
@@ -52,18 +52,18 @@ def _side(name: str, side: ComparedRun) -> str:
 # Recipes
 
 
-def _recipes(found: Difference) -> Iterator[Any]:
+def _recipes(difference: Difference) -> Iterator[Any]:
     from rich.text import Text
 
-    if not found.keys and all(change.change == "same" for change in found.steps):
-        renamed = [change for change in found.steps if change.renamed]
+    if not difference.keys and all(change.change == "same" for change in difference.steps):
+        renamed = [change for change in difference.steps if change.renamed]
         yield "The recipes do the same; steps have other names." if renamed else "The recipes do the same."
         yield from (Text(_step(change)) for change in renamed)
         return
     yield "Recipes (- only in A, + only in B, ~ other parameters, > moved)"
-    for key in found.keys:
+    for key in difference.keys:
         yield Text(f"  ~ {key.key}: {_value(key.a)} → {_value(key.b)}", style=_STYLES["changed"])
-    for change in found.steps:
+    for change in difference.steps:
         yield Text(_step(change), style=_STYLES[change.change])
 
 

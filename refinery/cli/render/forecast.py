@@ -12,19 +12,19 @@ from refinery.common.fitted import Fitted, broken_label
 _TOO_WIDE = (("tokens",), ("tokens", "bytes"), ("tokens", "bytes", "seconds"))
 
 
-def parts(found: Any) -> Iterator[Any]:
+def parts(forecast: Any) -> Iterator[Any]:
     """Yield the output for a terminal, part by part."""
-    about = "" if found.rows.low == found.rows.high else "about "
-    yield f"a sample of {found.sampled:,} of {about}{found.rows.value:,.0f} rows, {100 * found.share:.2g} %"
-    yield Fitted(partial(_steps, found, ()), *(partial(_steps, found, names) for names in _TOO_WIDE))
-    yield from _totals(found)
-    for step in found.steps:
+    about = "" if forecast.rows.low == forecast.rows.high else "about "
+    yield f"a sample of {forecast.sampled:,} of {about}{forecast.rows.value:,.0f} rows, {100 * forecast.share:.2g} %"
+    yield Fitted(partial(_steps, forecast, ()), *(partial(_steps, forecast, names) for names in _TOO_WIDE))
+    yield from _totals(forecast)
+    for step in forecast.steps:
         if step.law:
             yield f"step {step.step}: {step.law}"
-    yield from (f"note: {note}" for note in found.notes)
+    yield from (f"note: {note}" for note in forecast.notes)
 
 
-def _steps(found: Any, without: tuple[str, ...], excess: int) -> Any:
+def _steps(forecast: Any, without: tuple[str, ...], excess: int) -> Any:
     """The table of steps. without: names of columns to leave out."""
     from rich import box
     from rich.table import Table
@@ -36,9 +36,9 @@ def _steps(found: Any, without: tuple[str, ...], excess: int) -> Any:
     names = [name for name in ("rows out", "95 %", "bytes", "tokens", "seconds") if name not in without]
     for name in names:
         table.add_column(name, justify="right", no_wrap=True)
-    labels = [console.label_of(step.operator, step.name) for step in found.steps]
+    labels = [console.label_of(step.operator, step.name) for step in forecast.steps]
     width = max(16, max(map(len, labels), default=16) - excess)
-    for label, step in zip(labels, found.steps, strict=True):
+    for label, step in zip(labels, forecast.steps, strict=True):
         cells = {
             "rows out": f"{step.rows.value:,.0f}",
             "95 %": f"{step.rows.low:,.0f} to {step.rows.high:,.0f}",
@@ -50,22 +50,26 @@ def _steps(found: Any, without: tuple[str, ...], excess: int) -> Any:
     return table
 
 
-def _totals(found: Any) -> Iterator[str]:
+def _totals(forecast: Any) -> Iterator[str]:
     """Lines about the whole run."""
-    where = f"{found.workers:,} cores of a cluster" if found.cluster else f"{found.workers:,} workers of this machine"
-    seconds = found.seconds
+    where = (
+        f"{forecast.workers:,} cores of a cluster"
+        if forecast.cluster
+        else f"{forecast.workers:,} workers of this machine"
+    )
+    seconds = forecast.seconds
     yield f"time    {_time(seconds.value)} ({_time(seconds.low)} to {_time(seconds.high)}) on {where}"
-    if found.cluster:
+    if forecast.cluster:
         names = ("start", "shards", "moving", "barriers", "tables")
-        yield f"        {', '.join(f'{name} {_time(getattr(found.cluster, name))}' for name in names)}"
-    yield f"        {_time(found.processor)} of processor time; seconds above are those of all cores"
-    yield f"memory  {_between(found.memory)}{' of the largest process' if found.cluster else ''}"
-    each = found.disk_parts
+        yield f"        {', '.join(f'{name} {_time(getattr(forecast.cluster, name))}' for name in names)}"
+    yield f"        {_time(forecast.processor)} of processor time; seconds above are those of all cores"
+    yield f"memory  {_between(forecast.memory)}{' of the largest process' if forecast.cluster else ''}"
+    each = forecast.disk_parts
     kinds = {"export": each.export, "stored results": each.results, "tables": each.database}
     listed = ", ".join(f"{name} {console.size(value)}" for name, value in kinds.items() if value)
-    yield f"disk    {_between(found.disk)}: {listed}"
-    if found.steps:
-        last = found.steps[-1]
+    yield f"disk    {_between(forecast.disk)}: {listed}"
+    if forecast.steps:
+        last = forecast.steps[-1]
         yield f"kept    {last.rows.value:,.0f} rows, {_between(last.bytes)} of text, {_many(last.tokens.value)} tokens"
 
 

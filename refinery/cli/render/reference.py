@@ -68,10 +68,10 @@ def _compares(operator: Operator) -> bool:
 
 def _shared(operators: Sequence[Operator]) -> list[Param]:
     """The common parameters of deduplicators, each as declared by the first deduplicator that has it."""
-    found: dict[str, Param] = {}
+    params: dict[str, Param] = {}
     for operator in filter(_compares, operators):
-        found = {name: operator.params[name] for name in SHARED if name in operator.params} | found
-    return [found[name] for name in SHARED if name in found]
+        params = {name: operator.params[name] for name in SHARED if name in operator.params} | params
+    return [params[name] for name in SHARED if name in params]
 
 
 def listing(library: Library) -> str:
@@ -79,9 +79,9 @@ def listing(library: Library) -> str:
     lines = []
     names = [name for name in library.operators if len(name) <= _LONG_NAME]
     for kind in KINDS.values():
-        found = [operator for operator in library.operators.values() if operator.kind == kind]
-        lines.append(f"{plural(kind)} ({len(found)})")
-        lines += described(found, max(map(len, names), default=0))
+        of_kind = [operator for operator in library.operators.values() if operator.kind == kind]
+        lines.append(f"{plural(kind)} ({len(of_kind)})")
+        lines += described(of_kind, max(map(len, names), default=0))
     for package in library.packages.values():
         names = ", ".join(name for name, _ in library.names_below(package.folder)) or "none"
         lines += hanging(f"from {package}: {names}", terminal_width(_WIDTH), 2)
@@ -293,34 +293,34 @@ def _cell(text: str) -> str:
 def _example(example: dict[str, Any]) -> str:
     if "texts" in example:
         return _example_of_set(example)
-    given = _short(example["text"])
-    params = _given({**example.get("fields", {}), **example.get("params", {})})
+    text = _short(example["text"])
+    params = _params_text({**example.get("fields", {}), **example.get("params", {})})
     if "out" in example and "keep" not in example:
-        return f"{given}{params} -> {_short(example['out'])}"
+        return f"{text}{params} -> {_short(example['out'])}"
     if "written" in example:
-        return f"{given}{params} -> {', '.join(f'{name} {_json(value)}' for name, value in example['written'].items())}"
+        return f"{text}{params} -> {', '.join(f'{name} {_json(value)}' for name, value in example['written'].items())}"
     stats = [f"{name} {value}" for name, value in example.get("stats", {}).items()]
     fate = [] if "keep" not in example else ["kept" if example["keep"] else "removed"]
     fate += [example["reason"]] if "reason" in example else []
     fate += [f"as {_short(example['out'])}"] if "out" in example else []
     other = ["refused"] if example.get("error") else ["quarantined"] if "quarantined" in example else []
-    return f"{given}{params} -> {', '.join(stats + fate + other)}"
+    return f"{text}{params} -> {', '.join(stats + fate + other)}"
 
 
 def _example_of_set(example: dict[str, Any]) -> str:
     """An example of several texts: numbers of the kept texts, from 0; or the rest of each text, null if removed."""
     texts = example["texts"]
-    given = f"[{', '.join(_short(text, 60) for text in texts)}]{_given(example.get('params', {}))}"
+    shown = f"[{', '.join(_short(text, 60) for text in texts)}]{_params_text(example.get('params', {}))}"
     if "out" in example:
         left = ["null" if text is None else _short(text, 60) for text in example["out"]]
-        return f"{given} -> {'unchanged' if example['out'] == texts else '[' + ', '.join(left) + ']'}"
+        return f"{shown} -> {'unchanged' if example['out'] == texts else '[' + ', '.join(left) + ']'}"
     if example.get("error"):
-        return f"{given} -> refused"
+        return f"{shown} -> refused"
     kept = ", ".join(map(str, example["kept"]))
-    return f"{given} -> {'all kept' if len(example['kept']) == len(texts) else 'kept ' + kept}"
+    return f"{shown} -> {'all kept' if len(example['kept']) == len(texts) else 'kept ' + kept}"
 
 
-def _given(params: dict[str, Any]) -> str:
+def _params_text(params: dict[str, Any]) -> str:
     return "".join(f" {name}={_json(value)}" for name, value in params.items())
 
 

@@ -107,17 +107,21 @@ def _packages(operator: Operator) -> str:
     return f"Needs the package {', '.join(operator.needs)}." if operator.needs else ""
 
 
-def _assets(found: Iterable[_Left]) -> Iterator[str]:
+def _assets(operators_left: Iterable[_Left]) -> Iterator[str]:
     yield "\n## Functions that need a model or a list\n\n"
     yield "They are there if the file is on the machine ([assets.md](assets.md)); their arguments are the bounds.\n\n"
     yield "| function | file |\n|---|---|\n"
-    yield from (f"| [{one.operator.name}](operators.md#{one.operator.name}) | {one.reason} |\n" for one in found)
+    yield from (
+        f"| [{one.operator.name}](operators.md#{one.operator.name}) | {one.reason} |\n" for one in operators_left
+    )
 
 
-def _without(found: Iterable[_Left]) -> Iterator[str]:
+def _without(operators_left: Iterable[_Left]) -> Iterator[str]:
     yield "\n## Operators without a function\n\n"
     yield "An operator that only lacks a default is a function with `steps`.\n\n| operator | it |\n|---|---|\n"
-    yield from (f"| [{one.operator.name}](operators.md#{one.operator.name}) | {_cell(one.reason)} |\n" for one in found)
+    yield from (
+        f"| [{one.operator.name}](operators.md#{one.operator.name}) | {_cell(one.reason)} |\n" for one in operators_left
+    )
 
 
 def _cell(text: str) -> str:

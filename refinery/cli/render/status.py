@@ -21,93 +21,93 @@ _ENDED = {
 }
 
 
-def lines(found: dict[str, Any], folder: str) -> list[str]:
+def lines(status: dict[str, Any], folder: str) -> list[str]:
     """The status as lines, the most important first."""
-    if found["state"] == "running":
-        return _running(found, folder)
-    if found["state"] == "finished":
-        return _finished(found, folder)
-    if found["state"] == "none":
+    if status["state"] == "running":
+        return _running(status, folder)
+    if status["state"] == "finished":
+        return _finished(status, folder)
+    if status["state"] == "none":
         return [f"none: {_ENDED['none']}: {folder}"]
-    return _stopped(found, folder)
+    return _stopped(status, folder)
 
 
-def _running(found: dict[str, Any], folder: str) -> list[str]:
-    if "pid" not in found:
+def _running(status: dict[str, Any], folder: str) -> list[str]:
+    if "pid" not in status:
         return [f"running: {folder}: it has just begun"]
-    left = found.get("seconds_left")
+    left = status.get("seconds_left")
     lines = [
-        f"running: {folder}: process {found['pid']} on {found['host']}, since {_span(found['seconds'])}",
-        f"stage    {found['stage']} of {found['stages']}, {found['phase']}"
-        + (f": {number(found['shards'])} of {number(found['of'])} shards" if found["of"] else ""),
-        f"input    {size(found['bytes'])} of {size(found['total'])}, {rate(found['bytes'], found['seconds'])}, "
-        f"{number(found['rows'])} rows" + (f", {_span(left)} left" if left is not None else ""),
-        f"uses     {found['cpu']:.1f} cores, {size(found['memory'])}, at most {size(found['peak_memory'])}",
+        f"running: {folder}: process {status['pid']} on {status['host']}, since {_span(status['seconds'])}",
+        f"stage    {status['stage']} of {status['stages']}, {status['phase']}"
+        + (f": {number(status['shards'])} of {number(status['of'])} shards" if status["of"] else ""),
+        f"input    {size(status['bytes'])} of {size(status['total'])}, {rate(status['bytes'], status['seconds'])}, "
+        f"{number(status['rows'])} rows" + (f", {_span(left)} left" if left is not None else ""),
+        f"uses     {status['cpu']:.1f} cores, {size(status['memory'])}, at most {size(status['peak_memory'])}",
     ]
-    for worker in found["workers"]:
+    for worker in status["workers"]:
         memory = "" if worker["memory"] is None else f", {size(worker['memory'])}"
         lines.append(f"         {worker['worker']}: {worker['cpu']:.1f} cores{memory}")
-    lines += _cluster(found)
-    silent = (datetime.now(UTC) - datetime.fromisoformat(found["updated"])).total_seconds()
+    lines += _cluster(status)
+    silent = (datetime.now(UTC) - datetime.fromisoformat(status["updated"])).total_seconds()
     if silent > 15:
         lines.append(f"silent   nothing was heard of it for {_span(silent)}")
-    return lines + _quarantined(found)
+    return lines + _quarantined(status)
 
 
-def _cluster(found: dict[str, Any]) -> list[str]:
+def _cluster(status: dict[str, Any]) -> list[str]:
     """Machines of a cluster, the shards that run, those that take long, and the number of shards that ran again."""
     lines = []
-    for number_, node in enumerate(found.get("nodes", ())):
+    for number_, node in enumerate(status.get("nodes", ())):
         gpu = "" if node["gpu"] is None else f", {node['gpu']:.1f} GPUs"
         uses = f"{node['cpu']:.1f} cores, {size(node['memory'] or 0)}{gpu}, {number(node['workers'])} workers"
         lines.append(f"{'' if number_ else 'nodes':<9}{node['node']}: {uses}")
-    if running := found.get("running"):
+    if running := status.get("running"):
         shown = ", ".join(f"{shard['shard']} ({_span(shard['seconds'])})" for shard in running[:_SHOWN])
         lines.append(f"runs     shards {shown}{' and more' if len(running) > _SHOWN else ''}")
-    for shard in found.get("stragglers", ())[:_SHOWN]:
+    for shard in status.get("stragglers", ())[:_SHOWN]:
         usual = f"others take {_span(shard['usual'])}"
         lines.append(f"slow     shard {shard['shard']} on {shard['node']}: {_span(shard['seconds'])}, {usual}")
-    if found.get("retries"):
-        lines.append(f"again    {number(found['retries'])} shards ran again")
+    if status.get("retries"):
+        lines.append(f"again    {number(status['retries'])} shards ran again")
     return lines
 
 
-def _finished(found: dict[str, Any], folder: str) -> list[str]:
+def _finished(status: dict[str, Any], folder: str) -> list[str]:
     lines = [
-        f"finished: {folder}: {number(found['rows'])} rows read = {number(found['kept'])} kept + "
-        f"{number(found['removed'])} removed + {number(found['quarantined'])} quarantined",
-        f"input    {size(found['bytes'])} in {_span(found['seconds'])}, {rate(found['bytes'], found['seconds'])}",
+        f"finished: {folder}: {number(status['rows'])} rows read = {number(status['kept'])} kept + "
+        f"{number(status['removed'])} removed + {number(status['quarantined'])} quarantined",
+        f"input    {size(status['bytes'])} in {_span(status['seconds'])}, {rate(status['bytes'], status['seconds'])}",
     ]
-    if found.get("cpu") is not None:
-        lines.append(f"used     {found['cpu']:.1f} cores, {size(found['peak_memory'])} of memory at most")
-    return lines + _quarantined(found)
+    if status.get("cpu") is not None:
+        lines.append(f"used     {status['cpu']:.1f} cores, {size(status['peak_memory'])} of memory at most")
+    return lines + _quarantined(status)
 
 
-def _stopped(found: dict[str, Any], folder: str) -> list[str]:
-    when = f" after {_span(found['seconds'])}" if "seconds" in found else ""
-    lines = [f"{found['state']}: {folder}: the run {_ENDED[found['state']]}{when}"]
-    if found.get("error"):
-        lines.append(f"error    {shorter(found['error'])}")
-    if found.get("of"):
+def _stopped(status: dict[str, Any], folder: str) -> list[str]:
+    when = f" after {_span(status['seconds'])}" if "seconds" in status else ""
+    lines = [f"{status['state']}: {folder}: the run {_ENDED[status['state']]}{when}"]
+    if status.get("error"):
+        lines.append(f"error    {shorter(status['error'])}")
+    if status.get("of"):
         lines.append(
-            f"stage    {found['stage']} of {found['stages']}, {found['phase']}: {found['shards']} of {found['of']} shards"
+            f"stage    {status['stage']} of {status['stages']}, {status['phase']}: {status['shards']} of {status['of']} shards"
         )
-    if found["shards_kept"]:
-        lines.append(f"kept     {number(found['shards_kept'])} results of shards; the same command continues")
+    if status["shards_kept"]:
+        lines.append(f"kept     {number(status['shards_kept'])} results of shards; the same command continues")
     else:
         lines.append("kept     no result of a shard; the same command starts from the beginning")
-    if found["before"]:
+    if status["before"]:
         lines.append("tables   those of an earlier run")
-    return lines + _quarantined(found)
+    return lines + _quarantined(status)
 
 
-def _quarantined(found: dict[str, Any]) -> list[str]:
-    last = found.get("last_quarantined")
-    if not found.get("quarantined") or not last:
+def _quarantined(status: dict[str, Any]) -> list[str]:
+    last = status.get("last_quarantined")
+    if not status.get("quarantined") or not last:
         return []
     step = f" in {last['operator']}" if last["operator"] else ""
     text = (
-        f"{number(found['quarantined'])} rows; the last: {shorter(last['file'])}:{last['line']}{step}: {last['error']}"
+        f"{number(status['quarantined'])} rows; the last: {shorter(last['file'])}:{last['line']}{step}: {last['error']}"
     )
     return [f"aside    {''.join(c if c.isprintable() else ' ' for c in text)[:500]}"]
 
@@ -130,12 +130,12 @@ def watch(
 
     A folder without a run is waited for and reported, too. Returns the last status, without a report of it.
     """
-    found = look()
-    while found["state"] in ("running", "none"):
-        show(found)
+    status = look()
+    while status["state"] in ("running", "none"):
+        show(status)
         time.sleep(every)
-        found = look()
-    return found
+        status = look()
+    return status
 
 
 def waiting(folder: str) -> list[str]:
@@ -148,22 +148,22 @@ def watch_in_place(look: Callable[[], dict[str, Any]], folder: str, out: Any) ->
     from rich.live import Live
     from rich.text import Text
 
-    def shown(found: dict[str, Any]) -> list[str]:
-        return waiting(folder) if found["state"] == "none" else lines(found, folder)
+    def shown(status: dict[str, Any]) -> list[str]:
+        return waiting(folder) if status["state"] == "none" else lines(status, folder)
 
     if not out.is_terminal:
-        return watch(look, _once_each(lambda found: click.echo("; ".join(shown(found)))))
+        return watch(look, _once_each(lambda status: click.echo("; ".join(shown(status)))))
     with Live(console=out, transient=True, auto_refresh=False) as live:
-        return watch(look, lambda found: live.update(Text("\n".join(shown(found))), refresh=True))
+        return watch(look, lambda status: live.update(Text("\n".join(shown(status))), refresh=True))
 
 
 def _once_each(show: Callable[[dict[str, Any]], None]) -> Callable[[dict[str, Any]], None]:
     """`show`, but a wait is reported once only."""
     last: dict[str, str] = {}
 
-    def report(found: dict[str, Any]) -> None:
-        if found["state"] != "none" or last.get("state") != "none":
-            show(found)
-        last.update(state=found["state"])
+    def report(status: dict[str, Any]) -> None:
+        if status["state"] != "none" or last.get("state") != "none":
+            show(status)
+        last.update(state=status["state"])
 
     return report

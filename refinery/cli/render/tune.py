@@ -12,14 +12,14 @@ from refinery.operators.bounds import is_unlimited
 _BAR = 24
 
 
-def show(found: Any, recipe: str) -> Iterator[Any]:
+def show(tried: Any, recipe: str) -> Iterator[Any]:
     """Yield the output for a terminal, part by part. recipe: the recipe whose run stores missing statistics."""
-    yield f"step {found.step} {console.label_of(found.operator, found.name)}, {', '.join(found.statistics)}, in {found.run}"
-    yield Fitted(lambda excess: _trials(found, max(0, _BAR - excess)))
-    yield from _lines(found, recipe)
+    yield f"step {tried.step} {console.label_of(tried.operator, tried.name)}, {', '.join(tried.statistics)}, in {tried.run}"
+    yield Fitted(lambda excess: _trials(tried, max(0, _BAR - excess)))
+    yield from _lines(tried, recipe)
 
 
-def _trials(found: Any, width: int) -> Any:
+def _trials(tried: Any, width: int) -> Any:
     """The table of trials: the values, samples kept alone and together, and a bar of the rows kept together.
 
     width: columns of the bar.
@@ -29,14 +29,14 @@ def _trials(found: Any, width: int) -> Any:
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     table.add_column("")
-    for name in found.trials[0].params:
+    for name in tried.trials[0].params:
         table.add_column(name, justify="right", no_wrap=True)
-    unsure = any(trial.unsure.rows for trial in found.trials)
+    unsure = any(trial.unsure.rows for trial in tried.trials)
     for name in ("alone", "bytes", "together", "bytes", *(["not known"] if unsure else []), "of all"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("", no_wrap=True)
-    for trial in found.trials:
-        share = trial.together.rows / max(found.rows, 1)
+    for trial in tried.trials:
+        share = trial.together.rows / max(tried.rows, 1)
         cells = [f"{trial.alone.rows:,}", console.size(trial.alone.bytes)]
         cells += [f"{trial.together.rows:,}", console.size(trial.together.bytes)]
         cells += [f"{trial.unsure.rows:,}" if trial.unsure.rows else ""] if unsure else []
@@ -59,17 +59,17 @@ def bar(share: float, width: int) -> str:
     return "█" * (eighths // 8) + (" ▏▎▍▌▋▊▉"[eighths % 8].strip())
 
 
-def _lines(found: Any, recipe: str) -> Iterator[str]:
+def _lines(tried: Any, recipe: str) -> Iterator[str]:
     """Yield notes below the table: the columns' meaning and missing statistics."""
-    mark = "→: the values of the run. " if any(trial.in_force for trial in found.trials) else ""
+    mark = "→: the values of the run. " if any(trial.in_force for trial in tried.trials) else ""
     yield f"{mark}alone: kept by this filter, of the samples that reach it; together: kept by all steps"
-    missing = found.rows - found.stored
+    missing = tried.rows - tried.stored
     if missing:
-        why = [f"{found.removed_before:,} removed before it was computed"] if found.removed_before else []
-        why += [f"{missing - found.removed_before:,} in quarantine"] if missing > found.removed_before else []
-        yield f"for {missing:,} of {found.rows:,} rows the statistic is not stored: {', '.join(why)}"
-    if any(trial.unsure.rows for trial in found.trials):
+        why = [f"{tried.removed_before:,} removed before it was computed"] if tried.removed_before else []
+        why += [f"{missing - tried.removed_before:,} in quarantine"] if missing > tried.removed_before else []
+        yield f"for {missing:,} of {tried.rows:,} rows the statistic is not stored: {', '.join(why)}"
+    if any(trial.unsure.rows for trial in tried.trials):
         yield "not known: removed by this filter in the run, so decisions of later steps about them are not stored"
-    if found.removed_before or any(trial.unsure.rows for trial in found.trials):
+    if tried.removed_before or any(trial.unsure.rows for trial in tried.trials):
         yield f"refinery analyze {recipe} stores every statistic for all rows"
-    yield from (f"note: {note}" for note in found.notes)
+    yield from (f"note: {note}" for note in tried.notes)

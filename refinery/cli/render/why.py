@@ -62,16 +62,16 @@ def _event_text(event: Any) -> str:
 
 def _duplicate(event: Any) -> Iterator[str]:
     """Yield the pair, the match key, and the shared shingles."""
-    found, cluster = event.duplicate, event.cluster
-    if found.kept is None:
-        yield f"kept instead: {found.kept_in_index}, from the index"
+    duplicate, cluster = event.duplicate, event.cluster
+    if duplicate.kept is None:
+        yield f"kept instead: {duplicate.kept_in_index}, from the index"
     else:
-        yield f"kept instead: {_other(found.kept)}"
-        yield from _shared(found.kept.shared)
-    if found.via is not None:
-        yield f"matched with: {_other(found.via)}"
-        yield from _shared(found.via.shared)
-    yield f"matched by: {_matched(found)}"
+        yield f"kept instead: {_other(duplicate.kept)}"
+        yield from _shared(duplicate.kept.shared)
+    if duplicate.via is not None:
+        yield f"matched with: {_other(duplicate.via)}"
+        yield from _shared(duplicate.via.shared)
+    yield f"matched by: {_matched(duplicate)}"
     if cluster is not None and cluster.size > 2:
         rows = ", ".join(str(row) for row in cluster.rows[:_SHOWN]) + (", …" if cluster.rows[_SHOWN:] else "")
         yield f"cluster of {cluster.size}: rows {rows}"
@@ -81,19 +81,19 @@ def _other(other: Any) -> str:
     return f"row {other.row}, {shorter(other.file)}: {console.beginning(other.text or '', 80)}"
 
 
-def _matched(found: Any) -> str:
+def _matched(duplicate: Any) -> str:
     """The match in words: `band 3, estimated Jaccard 0.93`, or the match key."""
-    facts = [console.beginning(found.matched, 200)]
-    if found.distance is None and found.estimated_jaccard is None:
+    facts = [console.beginning(duplicate.matched, 200)]
+    if duplicate.distance is None and duplicate.estimated_jaccard is None:
         facts = [f"key {facts[0]}"]
-    if found.simhash is not None:
-        other = found.via or found.kept
-        facts += [" and ".join([found.simhash, *([other.simhash] if other and other.simhash else [])])]
-        facts += ["of too few tokens for a shingle"] if not int(found.simhash, 16) else []
-    if found.estimated_jaccard is not None:
-        facts.append(f"estimated Jaccard {console.number(found.estimated_jaccard)}")
-    if found.jaccard is not None:
-        facts.append(f"true Jaccard {console.number(found.jaccard)}")
+    if duplicate.simhash is not None:
+        other = duplicate.via or duplicate.kept
+        facts += [" and ".join([duplicate.simhash, *([other.simhash] if other and other.simhash else [])])]
+        facts += ["of too few tokens for a shingle"] if not int(duplicate.simhash, 16) else []
+    if duplicate.estimated_jaccard is not None:
+        facts.append(f"estimated Jaccard {console.number(duplicate.estimated_jaccard)}")
+    if duplicate.jaccard is not None:
+        facts.append(f"true Jaccard {console.number(duplicate.jaccard)}")
     return ", ".join(facts)
 
 
