@@ -15,14 +15,14 @@ from refinery.storage.file_digests import file_digest
 
 def by_contents(params: Mapping[str, Any], specs: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters of an operator, with digests in place of the files that it reads, and without its other paths."""
-    found = {}
+    values = {}
     for name, value in params.items():
         kind = specs[name].type if name in specs else ""
         if kind in CONTENTS and isinstance(value, str) and value:
-            found[name] = digest_of(value, pattern_of(specs[name]))
+            values[name] = digest_of(value, pattern_of(specs[name]))
         elif kind != "path":
-            found[name] = value
-    return found
+            values[name] = value
+    return values
 
 
 def pattern_of(spec: Any) -> str:

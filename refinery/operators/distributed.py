@@ -26,8 +26,8 @@ def is_distributed(path: str, where: Sequence[str]) -> bool:
 @lru_cache(maxsize=256)
 def _installed_in(folder: str) -> frozenset[str]:
     """Names of the modules of a folder that installed packages have put there."""
-    found = metadata.distributions(path=[folder])
-    return frozenset(name for package in found for name in _modules(package))
+    packages = metadata.distributions(path=[folder])
+    return frozenset(name for package in packages for name in _modules(package))
 
 
 def _modules(package: metadata.Distribution) -> Iterator[str]:

@@ -53,12 +53,12 @@ class Library:
 
     @cached_property
     def _paths(self) -> dict[str, tuple[str, Path]]:
-        found: dict[str, tuple[str, Path]] = {}
+        paths: dict[str, tuple[str, Path]] = {}
         for folder in self._folders:
             for directory in (*KINDS, "features"):
                 for path in _files(folder / directory, (".sql", ".py")):
-                    self._claim(found, path, directory)
-        return found
+                    self._claim(paths, path, directory)
+        return paths
 
     def names_below(self, folder: Path) -> list[tuple[str, Path]]:
         """Names and files of the operators of one of the folders."""
@@ -69,18 +69,18 @@ class Library:
     @cached_property
     def readers(self) -> Mapping[str, ReaderFile]:
         """Input formats of the folders, by name."""
-        found: dict[str, ReaderFile] = {}
+        readers: dict[str, ReaderFile] = {}
         for path in (path for root in self._folders for path in _files(root / FOLDER, (".py",))):
             file = read_reader(path)
-            if (other := found.setdefault(file.name, file)) is not file:
+            if (other := readers.setdefault(file.name, file)) is not file:
                 raise OperatorError(f"{path}: the format {file.name!r} is in {other.path}; choose another FORMAT")
-        return found
+        return readers
 
-    def _claim(self, found: dict[str, tuple[str, Path]], path: Path, directory: str) -> None:
-        taken = found.get(path.stem)
+    def _claim(self, claimed: dict[str, tuple[str, Path]], path: Path, directory: str) -> None:
+        taken = claimed.get(path.stem)
         if taken:
             raise OperatorError(self._clash(path, taken[1]))
-        found[path.stem] = (directory, path)
+        claimed[path.stem] = (directory, path)
 
     def _clash(self, path: Path, other: Path) -> str:
         """The message for two files of one name."""
@@ -100,20 +100,20 @@ class Library:
     @cached_property
     def matchers(self) -> dict[str, Path]:
         """Files of users' matchers, by the names that headers of deduplicators give under `match`."""
-        found: dict[str, tuple[str, Path]] = {name: ("", Path(f"refinery's matcher {name}")) for name in MATCHERS}
+        claimed: dict[str, tuple[str, Path]] = {name: ("", Path(f"refinery's matcher {name}")) for name in MATCHERS}
         for folder in self._folders:
             for path in _files(folder / "matchers", (".py",)):
-                self._claim(found, path, "matchers")
-        return {name: path for name, (directory, path) in found.items() if directory}
+                self._claim(claimed, path, "matchers")
+        return {name: path for name, (directory, path) in claimed.items() if directory}
 
     @cached_property
     def _aliases(self) -> dict[str, Path]:
         """Aliases of deduplicators; only their headers have them."""
-        found: dict[str, Path] = {}
+        by_alias: dict[str, Path] = {}
         for directory, path in self._paths.values():
             if directory == "deduplicators":
-                found.update(dict.fromkeys(aliases(path), path))
-        return found
+                by_alias.update(dict.fromkeys(aliases(path), path))
+        return by_alias
 
     @cached_property
     def features(self) -> Mapping[str, Feature]:
@@ -123,14 +123,14 @@ class Library:
 
     def functions(self) -> list[Function]:
         """Functions of all operators and features, each name once."""
-        found: dict[str, Function] = {}
+        by_name: dict[str, Function] = {}
         functions = [function for feature in self.features.values() for function in feature.functions]
         functions += [function for operator in self.operators.values() for function in operator.functions]
         for function in functions:
-            other = found.setdefault(function.name, function)
+            other = by_name.setdefault(function.name, function)
             if other.path != function.path:
                 raise OperatorError(f"{function.path}: function {function.name!r} is also in {other.path}")
-        return list(found.values())
+        return list(by_name.values())
 
 
 def _files(folder: Path, endings: tuple[str, ...]) -> list[Path]:

@@ -22,17 +22,17 @@ def local_modules(path: Path) -> dict[str, Path]:
 
     Left out: modules of Python, of installed packages and of refinery, and imports by a computed name.
     """
-    found: dict[str, Path] = {}
+    modules: dict[str, Path] = {}
     folder = str(path.parent)
     todo = [(path, "")]
     while todo:
         file, package = todo.pop()
         for name in _imported(file, package):
             for module, spec in _specs(name, folder):
-                if module not in found and (source := _source(spec)) is not None:
-                    found[module] = source
+                if module not in modules and (source := _source(spec)) is not None:
+                    modules[module] = source
                     todo.append((source, module if spec.submodule_search_locations else module.rpartition(".")[0]))
-    return found
+    return modules
 
 
 def digest_of(path: Path) -> str:
@@ -75,15 +75,15 @@ def _imports(file: Path, digest: str, package: str) -> tuple[str, ...]:
         trees = [ast.parse(text) for text in sources_in(file)]
     except (OSError, SyntaxError, ValueError, BadZipFile):
         return ()  # its import will raise the error
-    found: list[str] = []
+    names: list[str] = []
     for node in (node for tree in trees for node in ast.walk(tree)):
         if isinstance(node, ast.Import):
-            found += [alias.name for alias in node.names]
+            names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = package.rsplit(".", node.level - 1)[0] if node.level > 1 else package if node.level else ""
             base = ".".join(part for part in (base, node.module) if part)
-            found += [base, *(f"{base}.{alias.name}" for alias in node.names if alias.name != "*")]
-    return tuple(dict.fromkeys(name for name in found if name))
+            names += [base, *(f"{base}.{alias.name}" for alias in node.names if alias.name != "*")]
+    return tuple(dict.fromkeys(name for name in names if name))
 
 
 def _specs(name: str, folder: str) -> Iterator[tuple[str, ModuleSpec]]:

@@ -233,14 +233,16 @@ def _applies(value: Any, declared: Any) -> bool:
 
 def _names(pattern: str, params: Mapping[str, Any]) -> list[str]:
     """Names that a statistic's name in a header stands for with these parameters."""
-    found = PLACE.search(pattern)
-    if found is None:
+    place = PLACE.search(pattern)
+    if place is None:
         return [pattern]
-    given = params.get(found["name"])
+    value_of_param = params.get(place["name"])
     values: list[Any] = []
-    for value in getattr(given, "all_values", [given]):  # of a parameter that depends on a column, all that it may have
-        items = [value] if not isinstance(value, (list, tuple)) else list(value[:1] if found["first"] else value)
+    for value in getattr(
+        value_of_param, "all_values", [value_of_param]
+    ):  # of a parameter that depends on a column, all that it may have
+        items = [value] if not isinstance(value, (list, tuple)) else list(value[:1] if place["first"] else value)
         values += [item for item in items if item is not None]
-    rests = _names(pattern[found.end() :], params)
+    rests = _names(pattern[place.end() :], params)
     named = dict.fromkeys(str(value[0]) if isinstance(value, (list, tuple)) else str(value) for value in values)
-    return [pattern[: found.start()] + value + rest for value in named for rest in rests]
+    return [pattern[: place.start()] + value + rest for value in named for rest in rests]

@@ -40,15 +40,15 @@ def operator_packages() -> tuple[OperatorPackage, ...]:
 
 @lru_cache(maxsize=4)
 def _packages(where: tuple[str, ...]) -> tuple[OperatorPackage, ...]:
-    found: dict[Path, OperatorPackage] = {}
+    by_folder: dict[Path, OperatorPackage] = {}
     for point in metadata.entry_points(group=GROUP):
         name = point.dist.name if point.dist is not None else point.name
         place = f"package {name}: its entry point {point.name} = {point.value} of {GROUP}"
         folder = _folder(point, place)
         if problem := problem_with(folder):
             raise OperatorError(f"{place}: {folder}: {problem}. Mend the package or uninstall it")
-        found.setdefault(folder, OperatorPackage(name, installed_version(name), folder))
-    return tuple(sorted(found.values(), key=lambda package: (package.name, package.folder)))
+        by_folder.setdefault(folder, OperatorPackage(name, installed_version(name), folder))
+    return tuple(sorted(by_folder.values(), key=lambda package: (package.name, package.folder)))
 
 
 def _folder(point: metadata.EntryPoint, place: str) -> Path:

@@ -21,6 +21,6 @@ _TOOLS = re.compile(_TOOL)
 
 def names_in(peer: str) -> Iterator[tuple[str, str]]:
     """Tool and name of each operator that a header's `peer` names: `X of datatrove 0.10.1, Y of DCLM and of datamap-rs`."""
-    for found in _OF.finditer(peer):
-        for tool in (found[2], *(other[1] for other in _TOOLS.finditer(found[3] or ""))):
-            yield tool, found[1]
+    for match in _OF.finditer(peer):
+        for tool in (match[2], *(other[1] for other in _TOOLS.finditer(match[3] or ""))):
+            yield tool, match[1]

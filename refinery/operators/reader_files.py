@@ -34,8 +34,8 @@ def read_reader(path: Path) -> ReaderFile:
         tree = ast.parse(path.read_bytes(), str(path))
     except (OSError, SyntaxError, ValueError) as error:
         raise OperatorError(f"{path}: cannot be read as Python: {error}") from error
-    found = _constants(tree, path)
-    name, suffixes = found.get("FORMAT"), found.get("SUFFIXES")
+    constants = _constants(tree, path)
+    name, suffixes = constants.get("FORMAT"), constants.get("SUFFIXES")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise OperatorError(f"{path}: FORMAT must be a name of small letters, such as FORMAT = 'fasta'")
     listed = suffixes if isinstance(suffixes, (tuple, list)) else ()
@@ -52,13 +52,13 @@ def read_reader(path: Path) -> ReaderFile:
 
 def _constants(tree: ast.Module, path: Path) -> dict[str, Any]:
     """Values of FORMAT and SUFFIXES."""
-    found: dict[str, Any] = {}
+    constants: dict[str, Any] = {}
     for node in tree.body:
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
             name = node.targets[0].id
             if name in ("FORMAT", "SUFFIXES"):
                 try:
-                    found[name] = ast.literal_eval(node.value)
+                    constants[name] = ast.literal_eval(node.value)
                 except ValueError:
                     raise OperatorError(f"{path}:{node.lineno}: {name} must be a plain value, not computed") from None
-    return found
+    return constants

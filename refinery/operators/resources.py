@@ -32,20 +32,20 @@ class StepResources:
 
     def described(self) -> str:
         """Text for plans: `num_gpus 0.5, batch_size 64`; "" if nothing is given."""
-        given = ((name, getattr(self, name)) for name in RESOURCE_PARAMS)
+        values = ((name, getattr(self, name)) for name in RESOURCE_PARAMS)
         return ", ".join(
-            f"{name} {value:g}" if name != "memory" else f"memory {value:,}" for name, value in given if value
+            f"{name} {value:g}" if name != "memory" else f"memory {value:,}" for name, value in values if value
         )
 
 
 def resources_of(step: Any, operator: Operator) -> StepResources:
     """Resources of a step: the recipe's values, and the header's where the recipe gives none."""
-    found = {name: operator.resources.get(name) for name in RESOURCE_PARAMS}
-    found["num_gpus"] = _gpus(found["num_gpus"], step.params)
-    found |= {name: value for name, value in getattr(step, "resources", {}).items() if value is not None}
-    if found["num_proc"] is not None and found["num_proc"] < 1:  # -1 stands for as many as there is room for
-        found["num_proc"] = None
-    return StepResources(**found)
+    values = {name: operator.resources.get(name) for name in RESOURCE_PARAMS}
+    values["num_gpus"] = _gpus(values["num_gpus"], step.params)
+    values |= {name: value for name, value in getattr(step, "resources", {}).items() if value is not None}
+    if values["num_proc"] is not None and values["num_proc"] < 1:  # -1 stands for as many as there is room for
+        values["num_proc"] = None
+    return StepResources(**values)
 
 
 def needs_gpu(step: Any, operator: Operator) -> bool:
@@ -83,23 +83,23 @@ class StageResources:
         each = [f"{self.cpus:g} processor{'' if self.cpus == 1 else 's'}"] if self.cpus != 1 else []
         each += [f"{self.gpus:g} GPU{'' if self.gpus <= 1 else 's'}"] if self.gpus else []
         each += [f"{self.memory / 1e6:,.0f} MB"] if self.memory else []
-        found = [f"{' and '.join(each)} a worker"] if each else []
-        found += [f"at most {self.workers} worker{'' if self.workers == 1 else 's'}"] if self.workers else []
-        return ", ".join(found)
+        limits = [f"{' and '.join(each)} a worker"] if each else []
+        limits += [f"at most {self.workers} worker{'' if self.workers == 1 else 's'}"] if self.workers else []
+        return ", ".join(limits)
 
 
 def of_steps(steps: Iterable[Any], operators: Mapping[str, Operator]) -> StageResources:
     """Resources of steps that run in one process: the most processors and GPUs, the least num_proc, all memory."""
-    found = [(step, resources_of(step, operators[step.name])) for step in steps]
-    gpus = max((each.num_gpus or 0 for _, each in found), default=0)
-    limits = [each.num_proc for _, each in found if each.num_proc is not None]
+    resources = [(step, resources_of(step, operators[step.name])) for step in steps]
+    gpus = max((each.num_gpus or 0 for _, each in resources), default=0)
+    limits = [each.num_proc for _, each in resources if each.num_proc is not None]
     return StageResources(
-        cpus=max((each.num_cpus for _, each in found if each.num_cpus is not None), default=1),
+        cpus=max((each.num_cpus for _, each in resources if each.num_cpus is not None), default=1),
         gpus=gpus,
-        memory=sum(each.memory or 0 for _, each in found),
+        memory=sum(each.memory or 0 for _, each in resources),
         workers=min(limits, default=None),
-        gpu_step=next((_named(step) for step, each in found if gpus and each.num_gpus == gpus), ""),
-        memory_step=next((_named(step) for step, each in found if each.memory), ""),
+        gpu_step=next((_named(step) for step, each in resources if gpus and each.num_gpus == gpus), ""),
+        memory_step=next((_named(step) for step, each in resources if each.memory), ""),
     )
 
 

@@ -134,16 +134,16 @@ def _by_module() -> dict[str, list[str]]:
 
 def _installed(names: Iterable[str]) -> dict[str, str]:
     """Versions of packages and of all their requirements, as far as they are installed."""
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     todo = sorted(names)
     while todo:
         name = todo.pop()
         key = re.sub(r"[-_.]+", "-", name).lower()
-        version = _version(name) if key not in found else None
+        version = _version(name) if key not in versions else None
         if version is not None:
-            found[key] = version
+            versions[key] = version
             todo += _required(name)
-    return dict(sorted(found.items()))
+    return dict(sorted(versions.items()))
 
 
 def _version(name: str) -> str | None:
@@ -163,9 +163,9 @@ def _requirements(name: str) -> tuple[str, ...]:
 
 def _required(name: str) -> list[str]:
     """Names of the packages that a package requires, without those of its extras."""
-    found = []
+    names = []
     for requirement in _requirements(name):
         named = _NAME.match(requirement)
         if named and not _EXTRA.search(requirement):
-            found.append(named[0])
-    return found
+            names.append(named[0])
+    return names

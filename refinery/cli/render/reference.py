@@ -83,8 +83,8 @@ def listing(library: Library) -> str:
         lines.append(f"{plural(kind)} ({len(of_kind)})")
         lines += described(of_kind, max(map(len, names), default=0))
     for package in library.packages.values():
-        names = ", ".join(name for name, _ in library.names_below(package.folder)) or "none"
-        lines += hanging(f"from {package}: {names}", terminal_width(_WIDTH), 2)
+        own = ", ".join(name for name, _ in library.names_below(package.folder)) or "none"
+        lines += hanging(f"from {package}: {own}", terminal_width(_WIDTH), 2)
     lines += hanging(
         "`refinery ops NAME` shows parameters, statistics and examples of one operator.", terminal_width(_WIDTH), 0
     )
