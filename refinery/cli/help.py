@@ -12,6 +12,7 @@ TASKS = {
     "See what a run did": ("status", "explore", "why", "report", "diff", "tables"),
     "Choose bounds": ("analyze", "tune", "overlap", "refilter", "buckets"),
     "Hand data on": ("card", "verify"),
+    "Operators of your own": ("new", "test"),
     "Look things up": ("ops", "assets", "sql", "schema"),
     "Housekeeping": ("gc", "stats", "completion", "version"),
 }
@@ -36,6 +37,7 @@ EXAMPLES = {
     "explore": ("refinery explore outputs/a", "refinery explore outputs/a --with outputs/b --port 8765"),
     "forecast": ("refinery forecast recipe.yaml", "refinery forecast recipe.yaml --cluster 640"),
     "gc": ("refinery gc outputs --dry-run", "refinery gc outputs --budget 10GB --age 7d"),
+    "new": ("refinery new filter short_titles", "refinery new mapper my_mapper --python"),
     "ops": ("refinery ops", "refinery ops dedup", "refinery ops text_length_filter"),
     "refilter": ("refinery refilter outputs/web_sample --set process.words_num_filter.min_num=30",),
     "report": ("refinery report outputs/web_sample", "refinery report outputs/web_sample -o page.html"),
@@ -55,6 +57,7 @@ EXAMPLES = {
     "status": ("refinery status outputs/web_sample", "refinery status outputs/web_sample --watch"),
     "overlap": ("refinery overlap outputs/web_sample",),
     "tables": ("refinery tables outputs/web_sample", "refinery tables outputs/web_sample --materialise -o run.duckdb"),
+    "test": ("refinery test operators", "refinery test operators --safe"),
     "tune": ("refinery tune outputs/web_sample words_num_filter --param min_num=10..200",),
     "verify": (
         "refinery verify outputs/web_sample",

@@ -103,7 +103,10 @@ def _steps(stored: FinishedRun) -> list[FilterVerdicts]:
     before: dict[int, dict[int, int]] = {}
     for step, earlier, rows in stored.con.execute(_BEFORE).fetchall():
         before.setdefault(step, {})[earlier] = rows
-    return [FilterVerdicts(*row, before.get(row[0], {})) for row in stored.con.execute(_STEPS).fetchall()]
+    return [
+        FilterVerdicts(step, operator, name, removes, alone, unknown, before.get(step, {}))
+        for step, operator, name, removes, alone, unknown in stored.con.execute(_STEPS).fetchall()
+    ]
 
 
 def _verdicts(stored: FinishedRun) -> tuple[StepVerdict, ...]:

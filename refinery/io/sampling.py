@@ -32,14 +32,9 @@ def chosen_by_content(batches: Iterator[Batch], share: float) -> Iterator[Batch]
             index, bad = choice.of(batch)
             numbers = np.sort(np.concatenate([batch.rows[index], np.array([one.row for one in bad], np.int64)]))
             part = batch.take(index)
-<<<<<<< HEAD
             rows: np.ndarray = count + np.searchsorted(numbers, part.rows)
             bad = [replace(sample, row=count + int(np.searchsorted(numbers, sample.row))) for sample in bad]
             yield replace(part, rows=rows, bad=bad)
-=======
-            bad = [replace(sample, row=count + int(np.searchsorted(numbers, sample.row))) for sample in bad]
-            yield replace(part, rows=count + np.searchsorted(numbers, part.rows), bad=bad)
->>>>>>> 472f135c (Names of the operators' library say what a value is; types)
             count += len(numbers)
 
 
@@ -70,13 +65,8 @@ class _Choice:
     def of(self, batch: Batch) -> tuple[np.ndarray, list[BadSample]]:
         """Positions of the chosen samples of a batch, and the chosen bad ones."""
         lines = texts(batch.table[LINE] if batch.lines else self._lines(batch))
-<<<<<<< HEAD
         data, ends = lines.data, lines.offsets.tolist()
         index = [i for i in range(len(batch)) if self._takes(data[ends[i] : ends[i + 1]].tobytes())]
-=======
-        data, ends = lines.data.data, lines.offsets.tolist()
-        index = [i for i in range(len(batch)) if self._takes(bytes(data[ends[i] : ends[i + 1]]))]
->>>>>>> 472f135c (Names of the operators' library say what a value is; types)
         return np.array(index, np.int64), [sample for sample in batch.bad if self._takes(sample.raw)]
 
     def _lines(self, batch: Batch) -> pa.Array:
