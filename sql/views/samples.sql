@@ -14,13 +14,11 @@ SELECT
   l.kept_instead,
   o._bytes_0 AS bytes_in,
   coalesce({{ sizes | reverse | join(', ') }}) AS bytes_out{% for field in fields %},
-  f.{{ field.shown }}{% endfor %}
+  {{ field.value }} AS {{ field.shown }}{% endfor %}
 
 FROM row_outcomes AS o
 ASOF LEFT JOIN ({{ places }}) AS p ON o._row >= p._first
-LEFT JOIN {{ ledger }} AS l ON l._row = o._row{% if fields %}
-
-LEFT JOIN fields AS f ON f._row = o._row{% endif %}
+LEFT JOIN {{ ledger }} AS l ON l._row = o._row
 
 UNION ALL
 SELECT

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,9 @@ import pytest
 
 from refinery.api import Run
 from refinery.results.open_tables import open_tables
-from refinery.results.views.comments import texts
+from refinery.results.views.comments import comment_of, texts
 from refinery.results.views.create import OF_VERDICTS, VIEWS
+from tests.conftest import ROOT
 from tests.runs import refine
 
 STEPS: list[Any] = [
@@ -161,3 +163,16 @@ def test_no_comment_is_left_over(run: Run) -> None:
     assert texts().keys() - present.keys() == {"columns", *analysis}
     for table, columns in texts().items():
         assert table in {"columns", *analysis} or columns.keys() - {""} <= present[table]
+
+
+def test_comments_are_the_descriptions_of_the_page() -> None:
+    page, table, described = (ROOT / "docs" / "tables.md").read_text("utf-8"), "", 0
+    for line in page.splitlines():
+        plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", line)
+        if heading := re.match(r"## (\w+): (.+)", plain):
+            table = heading[1]
+            assert comment_of(table, "") == heading[2]
+        elif table and (column := re.match(r"\| `(\w+)` \| [^|]+ \| (.+) \|$", plain)):
+            assert comment_of(table, column[1]) == column[2]
+            described += 1
+    assert described > 200
