@@ -74,7 +74,7 @@ class Run:
 
     @property
     def kept(self) -> duckdb.DuckDBPyRelation:
-        """The kept samples, with their places in the input; `to_duckdb` has their texts."""
+        """The kept samples: their places in the input, and fields that the run has kept; `to_duckdb` has their texts."""
         return self.sql("FROM samples WHERE fate = 'kept'")
 
     @property

@@ -36,6 +36,7 @@ def test_a_notebook_shows_rows_examples_and_quarantine(run: refinery.Run) -> Non
     assert page is not None
     text = re.sub(r"\s+", " ", re.sub("<[^>]*>", " ", page))
     assert "6 rows read = 3 kept + 2 removed + 1 quarantined" in text
+    assert re.search(r"text_length_filter 4 1 3 \d+\.\d\d 50\.0 %", text)
     assert "text_length_filter" in text and "num_words below min_num" in text and "<del>" in page
     assert "text&#39; is null" in page
 
@@ -44,8 +45,8 @@ def test_no_document_acts_on_the_page(run: refinery.Run) -> None:
     page = run._repr_html_()
     assert page is not None and HOSTILE[:8] not in page and "\u202e" not in page and "U+202E" in page
     tags = Tags(page)
-    known = {"div", "style", "p", "b", "table", "thead", "tbody", "tr", "th", "td", "details", "summary", "del", "ins", "i", "br", "code"}  # fmt: skip
-    assert tags.names <= known and tags.attributes <= {"class", "open"}
+    known = {"div", "style", "p", "b", "table", "thead", "tbody", "tr", "th", "td", "details", "summary", "del", "ins", "i", "br", "code", "span"}  # fmt: skip
+    assert tags.names <= known and tags.attributes <= {"class", "open", "style"}
 
 
 def test_a_terminal_shows_the_waterfall(run: refinery.Run) -> None:
