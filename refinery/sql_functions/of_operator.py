@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
+from operator import itemgetter
 from typing import Any
 
 from refinery.assets.find import find
@@ -15,7 +17,7 @@ from refinery.errors import RefineryError
 from refinery.operators import Library, Operator, Param, is_shipped
 from refinery.recipe.model import Step
 from refinery.recipe.sql import parse
-from refinery.sql_functions.inlined import InlinedChain, NotOneText, struct_type, with_own_variables
+from refinery.sql_functions.inlined import InlinedChain, NotOneText, struct_of, struct_type, with_own_variables
 from refinery.sql_functions.model import TEXT, SqlFunction
 from refinery.sql_functions.parameters import argument, candidates, declared, with_arguments
 
@@ -91,39 +93,43 @@ def _functions(name: str, operator: Operator, chain: Chain, free: Mapping[str, P
     found: list[SqlFunction] = []
     if operator.kind == "filter":
         [alive] = chain.alive.values()
-        found.append(_function(name, operator, "BOOLEAN", inlined, inlined.sql(alive), free))
+        found.append(_function(name, operator, "BOOLEAN", inlined.guarded(itemgetter(alive), [alive]), free))
     elif operator.kind == "mapper":
         found.append(_function(name, operator, *_of_mapper(chain, inlined), free))
     if chain.stats:
         kind = struct_type({stat.name: stat.type for stat in chain.stats})
-        body = inlined.struct({stat.name: stat.column for stat in chain.stats})
+        columns = {stat.name: stat.column for stat in chain.stats}
+        body = inlined.guarded(partial(struct_of, columns), columns.values())
         own = name if operator.kind == "stats" else f"{name}_stats"
-        found.append(_function(own, operator, kind, inlined, body, free))
+        found.append(_function(own, operator, kind, body, free))
     if not found:
         raise NotOneText("gives no value of a text")
     return found
 
 
-def _of_mapper(chain: Chain, inlined: InlinedChain) -> tuple[str, InlinedChain, str]:
+def _of_mapper(chain: Chain, inlined: InlinedChain) -> tuple[str, str]:
     """Type and SQL of a mapper's value: NULL for a sample that it removes."""
     written = {keys[0]: column for column, keys in chain.values.items()}
     texts = [change for change in chain.changes if change.field == (TEXT,)]
+    alive = list(chain.alive.values())
+    columns = [chain.texts[(TEXT,)]] if texts or not written else list(written.values())
     if texts or not written:
-        kind, value = "VARCHAR", inlined.sql(chain.texts[(TEXT,)])
+        kind = "VARCHAR"
     elif len(written) == 1:
-        [(field, column)] = written.items()
-        kind, value = chain.written[(field,)], inlined.sql(column)
+        kind = chain.written[(next(iter(written)),)]
     else:
         kind = struct_type({field: chain.written[(field,)] for field in written})
-        value = inlined.struct(written)
-    for alive in chain.alive.values():
-        value = f"CASE WHEN {inlined.sql(alive)} THEN {value} END"
-    return kind, inlined, value
+
+    def value(shown: Mapping[str, str]) -> str:
+        sql = shown[columns[0]] if len(columns) == 1 else struct_of(written, shown)
+        for column in alive:
+            sql = f"CASE WHEN {shown[column]} THEN {sql} END"
+        return sql
+
+    return kind, inlined.guarded(value, [*columns, *alive])
 
 
-def _function(
-    name: str, operator: Operator, returns: str, inlined: InlinedChain, body: str, free: Mapping[str, Param]
-) -> SqlFunction:
-    expression, names = with_arguments(with_own_variables(parse(inlined.guarded(body))))
+def _function(name: str, operator: Operator, returns: str, body: str, free: Mapping[str, Param]) -> SqlFunction:
+    expression, names = with_arguments(with_own_variables(parse(body)))
     used = {parameter: spec for parameter, spec in free.items() if parameter in names}
     return SqlFunction(name, operator.name, returns, declared(operator, used), expression.sql("duckdb"))
