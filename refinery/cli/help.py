@@ -44,6 +44,7 @@ EXAMPLES = {
     "run": (
         "refinery run recipe.yaml",
         "refinery run recipe.yaml --np 8 --set process.words_num_filter.min_num=30",
+        "refinery run recipe.yaml --sample 1% --skip words_num_filter",
     ),
     "schema": ("refinery schema > schema.json",),
     "sql": ("refinery sql recipe.yaml > recipe.sql", "refinery sql recipe.yaml --explain"),
