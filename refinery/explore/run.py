@@ -13,6 +13,7 @@ from refinery.common.lazy import duckdb
 from refinery.errors import DataError
 from refinery.inspect.finished_run import FinishedRun
 from refinery.results.views.create import add_views
+from refinery.storage.run_folder import RunDir
 
 T = TypeVar("T")
 
@@ -22,7 +23,7 @@ class ExploredRun:
 
     def __init__(self, folder: Path, others: Sequence[Path] = ()) -> None:
         self.folder, self.others = folder, tuple(others)
-        self._stored = FinishedRun.open(folder)
+        self._stored = _opened(folder)
         self._opened = self._version()
         own = "SELECT count(*) FROM duckdb_views() WHERE view_name = 'samples' AND NOT temporary"
         self._lacks_views = not self._stored.count(own)  # an earlier version of refinery made the run
@@ -81,3 +82,14 @@ class ExploredRun:
         except OSError as error:
             raise DataError(f"{self.folder}: the run's tables are gone: {error.strerror}") from None
         return stat.st_ino, stat.st_mtime_ns
+
+
+def _opened(folder: Path) -> FinishedRun:
+    """The finished run in a folder. Raises DataError, which says so if a run is at work there."""
+    try:
+        return FinishedRun.open(folder)
+    except DataError as error:
+        if RunDir.of_finished(folder).is_held():
+            how = f"`refinery status {folder} --watch` shows its progress; explore it when it has ended"
+            raise DataError(f"{folder}: a run is at work here. {how}") from error
+        raise

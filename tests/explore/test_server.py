@@ -14,6 +14,7 @@ import duckdb
 import httpx
 import pytest
 
+from refinery.storage.run_folder import RunDir
 from tests.runs import refine, texts
 from tests.waiting import HANG
 
@@ -70,6 +71,12 @@ def test_a_folder_without_a_run_is_an_error(tmp_path: Path, folder: Path) -> Non
     assert code == 3 and "no finished run here" in message
     code, message = ended(folder, "--with", tmp_path / "none")
     assert code == 2 and "does not exist" in message
+
+
+def test_a_run_at_work_is_named(tmp_path: Path) -> None:
+    with RunDir(tmp_path / "run").held():
+        code, message = ended(tmp_path / "run")
+    assert code == 3 and "a run is at work here" in message and "--watch" in message
 
 
 def test_tables_that_another_program_writes_to_are_an_error(folder: Path) -> None:
