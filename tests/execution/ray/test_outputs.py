@@ -72,3 +72,15 @@ def test_folders_at_urls(tmp_path: Path, storage: str) -> None:
     local(tmp_path, "remote", STEPS[:3], **keys | {"partition_by": {"source": "meta.source"}})
     assert {name.split("/")[0] for name in objects(f"{url}/removed")} == {"removed_by=03_document_deduplicator"}
     assert sorted(objects(f"{url}/kept")) == [f"source={k}/part.jsonl" for k in range(3)]
+
+
+def test_repeats_of_a_cluster(tmp_path: Path, driver: Any) -> None:
+    write_lines(tmp_path / "in.jsonl", samples(60))
+    keys = {"shard_size": 20_000, "np": 2, "repeat_by": "1 + length(text) % 3", "export_type": "jsonl"}
+    here = refinery.run(
+        settings(tmp_path, STEPS, **keys, export_path=tmp_path / "a/kept.jsonl", work_dir=tmp_path / "a")
+    )
+    there = on_ray(tmp_path, STEPS, **keys, export_path=tmp_path / "b/kept")
+    parts = b"".join(Path(path).read_bytes() for path in there.outputs)
+    assert here.repeats == there.repeats > 0
+    assert parts == Path(here.outputs[0]).read_bytes()
