@@ -26,6 +26,7 @@ LEFT_OUT = {
     "execution/ray": "sends shards to where `workers` runs them, and joins match keys as `dedup` does",
     "inspect": "reads what runs have stored, and keeps nothing",
     "monitoring": "watches a run",
+    "python": "gives Python programs what others compute",
     "tracer": "writes traces of others' operators",
 }
 _LEFT_OUT = tuple(f"{package}/" for package in LEFT_OUT)
