@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from refinery.errors import DataError
 from refinery.inspect.analyze.request import stem
@@ -20,7 +21,7 @@ _TEXT = """\
 {fields}
 dataset_path: {path}
 export_path: {export}
-{key}
+{key}{kept}
 
 process:
   # Mappers change texts.
@@ -39,6 +40,9 @@ process:
   - document_deduplicator:
 """
 
+
+# Fields by which people ask about samples.
+_ASKED_FOR = ("id", "url")
 
 _WORDS = """\
   - words_num_filter:
@@ -74,6 +78,7 @@ def starter_recipe(data: str, file: str) -> str:
         path=_quoted(data),
         export=_quoted(f"outputs/{stem(data)}/{stem(data)}.jsonl"),
         key=_key(key, chosen),
+        kept=_kept({name for look in looks for name in look.top} - {key}),
         name=_quoted(data),
         **_steps(chosen),
     )
@@ -89,6 +94,12 @@ def _steps(texts: FieldTexts) -> dict[str, str]:
         "alphanumeric": f"{lowest:<19}",
         "windows": "" if spaces else ",\n  # with tokenization: character for texts without spaces",
     }
+
+
+def _kept(names: AbstractSet[str]) -> str:
+    """The line with the fields that the tables of the run have, too; empty without such fields."""
+    kept = ", ".join(name for name in _ASKED_FOR if name in names)
+    return f"\nkeep_fields: [{kept}]  # fields that the tables have, too: docs/questions.md" if kept else ""
 
 
 def _key(name: str, texts: FieldTexts) -> str:

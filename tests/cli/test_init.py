@@ -42,7 +42,7 @@ def test_the_recipe_runs_as_it_is_written(folder: Path, call: Call, kind: str) -
     done = call("init", written(kind))
     assert done.code == 0 and "my_docs.yaml is written" in done.out
     content = yaml.safe_load(Path("my_docs.yaml").read_text(encoding="utf-8"))
-    assert content["text_keys"] == "body"
+    assert content["text_keys"] == "body" and content["keep_fields"] == ["url"]
     again = call("run", "my_docs.yaml", "--json")
     assert again.code == 0, again.err
     assert json.loads(again.out)["rows"]["kept"] == 30
