@@ -76,7 +76,7 @@ def looked_at(folder: Path) -> bool:
             print(f"{label}: {clock:.2f} s, processor {processor:.2f} s")
         _, clock, processor = measured.ask(f"samples/way/{rows[-1]}")
         print(f"the way of a row: {clock:.2f} s, processor {processor:.2f} s")
-        found, pieces, clock, processor = measured.until_done("samples", q="", limit=50)
+        found, pieces, clock, processor = measured.until_done("samples", q="what from", limit=50)
         print(f"search: {clock:.1f} s in {pieces} pieces, processor {processor:.1f} s, {found['search']}")
         found, pieces, clock, processor = measured.until_done("profile")
         print(f"profile: {clock:.1f} s in {pieces} pieces, processor {processor:.1f} s, {found['read']:,} rows")

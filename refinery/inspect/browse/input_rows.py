@@ -23,7 +23,7 @@ from refinery.planning.sizes import BATCH
 
 # Excerpts that are remembered, so that turning a page back reads nothing; their characters, and those before a word.
 _REMEMBERED = 4096
-_WIDTH, _BEFORE = 300, 80
+_WIDTH, _BEFORE = 300, 40
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,10 @@ class Excerpt:
             return Excerpt(row, place, None, 0, 0)
         text = value if isinstance(value, str) else as_json(value).decode("utf-8", "replace")
         starts = [at for word in words if (at := text.lower().find(word.lower())) >= 0]
-        start = min(starts, default=0)
-        start = start - _BEFORE if start > _WIDTH // 2 else 0
+        place_of_word = min(starts, default=0)
+        start = place_of_word - _BEFORE if place_of_word > 2 * _BEFORE else 0
+        if text.count("\n", start, place_of_word) > 1:  # a list shows few lines
+            start = text.rfind("\n", start, place_of_word) + 1
         return Excerpt(row, place, text[start : start + _WIDTH], start, len(text))
 
 

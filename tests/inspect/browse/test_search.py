@@ -19,7 +19,7 @@ from refinery.common.fields import field_name
 from refinery.errors import DataError
 from refinery.inspect.browse import search as module
 from refinery.inspect.browse.conditions import WHOLE, SampleCondition
-from refinery.inspect.browse.input_rows import InputRows
+from refinery.inspect.browse.input_rows import Excerpt, InputRows
 from refinery.inspect.browse.search import Search, SearchProgress
 from refinery.results.open_tables import open_tables
 from tests.inspect.browse.conftest import SAMPLES
@@ -155,6 +155,17 @@ def test_excerpts_have_the_word(input_rows: InputRows, folder: Path) -> None:
     assert (one.row, one.text, one.place) == (3, SAMPLES[3]["text"], f"{folder / 'in' / chr(97)} 'first'.jsonl:4")  # type: ignore[index]
     assert other.row == 100 and other.text == "Short 100" and other.place.endswith("b.jsonl:31")
     assert [excerpt.text for excerpt in input_rows.excerpts([4, 5, 40], "maybe")] == [None, "needle Ünder"]
+
+
+def test_an_excerpt_begins_near_the_word() -> None:
+    lines = "first\nsecond\nthird with a word\nlast"
+    assert Excerpt.of(1, "place", lines, ["WORD"]).text == "third with a word\nlast"
+    assert Excerpt.of(1, "place", lines, ["second"]).text == lines
+    long = "x" * 1000 + " word " + "y" * 1000
+    excerpt = Excerpt.of(1, "place", long, ["none", "word"])
+    assert excerpt.text == long[excerpt.start : excerpt.start + 300] and 0 < 1001 - excerpt.start < 50
+    assert Excerpt.of(1, "place", None, ["word"]).text is None
+    assert Excerpt.of(1, "place", {"a": 1}, []).text == '{"a": 1}'
 
 
 def test_a_changed_input_is_refused(folder: Path, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ function runColumns() {
   return [
     { title: "run", cell: ([title]) => title },
     { title: "folder", cell: ([, run]) => name(run.folder) },
-    { title: "began (UTC)", cell: ([, run]) => plain(run.began) },
+    { title: "began (UTC)", cell: ([, run]) => plain(run.began).slice(0, 19).replace("T", " ") },
     ...figures.map((key) => ({ title: key, number: true, cell: ([, run]) => count(run[key]) })),
   ];
 }
