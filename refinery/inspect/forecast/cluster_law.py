@@ -10,7 +10,7 @@ that the sample doesn't contradict.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -23,6 +23,8 @@ _FACTORS = np.exp(np.linspace(-4, 4, 161))
 _DROP, _Z = 2.996, 1.96
 # Sizes up to this one are listed one by one, larger ones in steps of 5 %.
 _EACH, _STEP = 64, 1.05
+# Of two sizes, the larger one is coarser, and has these shares of the clusters.
+_COARSE, _SHARES = 1.25, (0.5, 0.2, 0.05, 0.01, 0.001)
 
 
 # Rows that clusters of some sizes lose.
@@ -75,8 +77,8 @@ def removed_rows(clusters: Mapping[int, int], share: float, rows: float, loss: L
 class _Family:
     """Laws of one kind: for each, the relative frequency of every size.
 
-    most: of each law, the clusters by which its frequencies can be multiplied at most. fixed: it has exactly those. name: of a
-    law in words, by its number.
+    most: of each law, the clusters by which its frequencies can be multiplied at most. fixed: it has exactly those. parameters: that
+    tell its laws apart. name: of a law in words, by its number.
     """
 
     shown: np.ndarray
@@ -84,11 +86,15 @@ class _Family:
     removed: np.ndarray
     most: np.ndarray
     fixed: bool
+    parameters: int
     name: Callable[[int], str]
 
 
 def _fitted(families: list[_Family], seen: np.ndarray) -> Removed:
-    """The likeliest law, one parameter more being worth a factor of e, with the extremes of all that are nearly as likely."""
+    """The likeliest law, one parameter more being worth a factor of e, with the extremes of all that are nearly as likely.
+
+    Laws with more parameters widen the bounds only: they follow chance too closely to be an estimate.
+    """
     none = 0.0 if not seen.any() else -np.inf
     likelihoods, removed, penalties = [np.array([[none]])], [np.zeros((1, 1))], [0.0]
     names: list[Callable[[int], str]] = [lambda _: "no duplicates"]
@@ -99,12 +105,13 @@ def _fitted(families: list[_Family], seen: np.ndarray) -> Removed:
             likelihood = logs[:, None] + seen.sum() * np.log(amounts) - amounts * family.visible[:, None]
         constant = seen[seen > 0] @ np.log(seen[seen > 0]) - seen.sum() if seen.any() else 0.0
         likelihoods.append(np.nan_to_num(likelihood - constant, nan=-np.inf))
-        penalties.append(0.0 if family.fixed else 1.0)
+        penalties.append(family.parameters - 1.0)
         removed.append(amounts * family.removed[:, None])
         names.append(family.name)
-    best = max(range(len(names)), key=lambda place: likelihoods[place].max() - penalties[place])
+    simple = [place for place, penalty in enumerate(penalties) if penalty <= 1]
+    best = max(simple, key=lambda place: likelihoods[place].max() - penalties[place])
     law, factor = np.unravel_index(likelihoods[best].argmax(), likelihoods[best].shape)
-    highest = max(value.max() for value in likelihoods)
+    highest = max(likelihoods[place].max() for place in simple)
     likely = np.concatenate([r[value >= highest - _DROP] for value, r in zip(likelihoods, removed, strict=True)])
     return Removed(float(removed[best][law, factor]), float(likely.min()), float(likely.max()), names[best](int(law)))
 
@@ -135,12 +142,34 @@ def _laws(share: float, room: float, loss: Loss) -> Iterator[_Family]:
     def family(weights: np.ndarray, name: Callable[[int], str], single: np.ndarray | None = None) -> _Family:
         held = weights @ sizes + (0 if single is None else single)
         figures = weights @ shown, weights @ visible, weights @ loss(sizes), room / held
-        return _Family(*figures, single is not None, name)
+        return _Family(*figures, single is not None, 2 if single is None else 1, name)
 
     powers = sizes ** -_EXPONENTS[:, None] * widths
     yield family(powers, lambda law: f"sizes by a power law, exponent {_EXPONENTS[law]:.1f}, and rows without a copy")
     yield family(np.eye(len(sizes)), lambda law: f"clusters of about {sizes[law]:,.0f} rows, and rows without a copy")
     yield family(powers, lambda law: f"sizes by a power law, exponent {_EXPONENTS[law]:.1f}", np.ones(len(powers)))
+    pairs, weights = _of_two_sizes(sizes)
+    if pairs:
+        two = "clusters of about {:,.0f} rows, some of about {:,.0f}, and rows without a copy"
+        yield replace(family(weights, lambda law: two.format(*pairs[law])), parameters=3)
+
+
+def _of_two_sizes(sizes: np.ndarray) -> tuple[list[tuple[float, float]], np.ndarray]:
+    """The sizes and the relative frequencies of laws with two sizes."""
+    coarse, last = [], 0.0
+    for place, size in enumerate(sizes):
+        if size >= last * _COARSE:
+            coarse.append(place)
+            last = size
+    found, rows = [], []
+    for number, small in enumerate(coarse):
+        for large in coarse[number + 1 :]:
+            for share in _SHARES:
+                weights = np.zeros(len(sizes))
+                weights[small], weights[large] = 1 - share, share
+                found.append((float(sizes[small]), float(sizes[large])))
+                rows.append(weights)
+    return found, np.array(rows)
 
 
 def _sizes(share: float, room: float) -> np.ndarray:
