@@ -49,7 +49,14 @@ def line_table(shards: pa.Table, results: Sequence[ShardResult]) -> pa.Table:
         for row, offset in (result.line_offsets or [(0, None)]) if result.rows else ():
             firsts.append(first + row)
             offsets.append(None if offset is None else offset + lines - first)
-    return pa.table({"first_row": ints(np.array(firsts, np.int64)), "line_offset": pa.array(offsets, pa.int64())})
+    return pa.table({"first_row": ints(np.array(firsts, np.int64)), "line_offset": _ints_or_null(offsets)})
+
+
+def _ints_or_null(values: Sequence[int | None]) -> pa.Array:
+    """Integers, from numpy: for a list of Python, Arrow imports pandas, which takes longer than a small run."""
+    numbers = np.array([value or 0 for value in values], np.int64)
+    known = np.packbits(np.array([value is not None for value in values], bool), bitorder="little")
+    return pa.Array.from_buffers(pa.int64(), len(values), [pa.py_buffer(known), pa.py_buffer(numbers)])
 
 
 def passed_over_table(results: Sequence[ShardResult]) -> pa.Table:
