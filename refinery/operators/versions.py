@@ -24,6 +24,7 @@ from refinery.operators.user_code import imported_modules
 LEFT_OUT = {
     "cli": "reads command lines and prints",
     "execution/ray": "sends shards to where `workers` runs them, and joins match keys as `dedup` does",
+    "explore": "shows what runs have stored",
     "inspect": "reads what runs have stored, and keeps nothing",
     "monitoring": "watches a run",
     "python": "gives Python programs what others compute",
@@ -40,7 +41,7 @@ COMPUTING = (
 _BEHIND = ("idna", "kiwipiepy-model", "natto-py", "spacy-pkuseg")
 # Requirements, also of extras, that compute no result, and extras that compute those of one operator alone.
 # Of the build alone (see `kernels.core.library.compiler`): llvmlite, numba.
-FOR_SHOW = {"click", "fsspec", "llvmlite", "numba", "psutil", "ray", "rich", "s3fs", "xxhash"}
+FOR_SHOW = {"click", "fsspec", "llvmlite", "numba", "psutil", "ray", "rich", "s3fs", "starlette", "uvicorn", "xxhash"}
 OF_OPERATORS = {
     "embedding_mapper": ("model2vec", "sentence-transformers"),
     "general_comment_to_code_filter": ("comment-parser",),
