@@ -127,7 +127,7 @@ def test_runs_in_parts_have_the_same_fields(run: Run, tmp_path: Path, monkeypatc
 
 
 def test_refiltered_runs_have_the_fields_of_the_run(run: Run, tmp_path: Path) -> None:
-    result = refilter(run.work_dir, ["process.1.min_len=3"], work_dir=tmp_path / "other", export=None)
+    result = refilter(run.work_dir, ["process.1.min_len=3"], work_dir=str(tmp_path / "other"), export=None)
     with duckdb.connect(str(tmp_path / "other" / "refinery.duckdb"), read_only=True) as con:
         assert con.execute("FROM fields ORDER BY _row").fetchall() == run.sql("FROM fields ORDER BY _row").fetchall()
         assert con.execute("SELECT _row, line FROM samples WHERE fate = 'kept' ORDER BY 1").fetchall() == [

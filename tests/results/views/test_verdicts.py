@@ -88,3 +88,13 @@ def test_without_a_second_filter_there_are_no_pairs(tmp_path: Path, steps: list[
 def test_pairs_of_no_samples_have_zeros(tmp_path: Path) -> None:
     run = refine(tmp_path, [], [STEPS[0], STEPS[3]])
     assert run.sql(f"SELECT {COLUMNS} FROM overlap").fetchall() == [(1, 2, 0, 0, 0, 0, 0)]
+
+
+def test_filters_that_ran_in_another_order_know_what_they_have_seen(tmp_path: Path) -> None:
+    steps = [
+        {"alphanumeric_filter": {"tokenization": False, "min_ratio": 0.85}},
+        {"text_length_filter": {"min_len": 3, "max_len": 100}},
+    ]
+    run = refine(tmp_path, SAMPLES, steps, fusion_strategy="greedy")
+    assert removed_by(run, 2) == SHORT and removed_by(run, 2, "removes IS NULL") == set()  # it ran first
+    assert removed_by(run, 1) == set() and removed_by(run, 1, "removes IS NULL") == SHORT
