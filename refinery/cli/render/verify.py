@@ -20,6 +20,8 @@ def show(checked: Any) -> Iterator[str]:
         elif part.files or any(problem.part == part.part for problem in checked.problems):
             yield f"{_title(part.part)}: {_outcome(part, checked.problems)}"
             yield from _listed([problem for problem in checked.problems if problem.part == part.part])
+        elif part.compared and not all(other.compared for other in checked.parts):
+            yield f"{_title(part.part)}: the run has none"
     for part, what in checked.left_out:
         yield f"note: no digest of {what}, among the {_title(part)}: it is no file"
     for part, reason in checked.not_searched:

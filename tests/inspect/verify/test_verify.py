@@ -65,6 +65,7 @@ def test_a_run_as_it_was_left(call: Call, made: Path) -> None:
     names = {file["name"] for file in written["files"] if file["part"] == "inputs"}
     assert names == {"a.jsonl", "deep er/ü 'b'.jsonl"}
     assert call("verify", made / "run", "--root", written["root"])[0] == 0
+    assert "models: the run has none" in call("verify", made / "run", "--only", "models")[1]
     code, _, err = call("verify", made / "run", "--root", "0" * 64)
     assert code == 3 and written["root"] in err
 
