@@ -53,7 +53,7 @@ def _page(request: Request) -> Response:
 
 
 def _session(run: ExploredRun, token: str, views: Sequence[View], request: Request) -> Response:
-    """What the page needs before its first view."""
+    """Facts that the page needs before its first view."""
     facts = {
         "run": shorter(str(run.folder)),
         "others": [shorter(str(other)) for other in run.others],

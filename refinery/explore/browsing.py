@@ -1,4 +1,4 @@
-"""What the views of samples share: the run's input, its searches, and the values of a request that make a filter."""
+"""Parts that the views of samples share: the run's input, its searches, and the values of a request that make a filter."""
 
 from __future__ import annotations
 

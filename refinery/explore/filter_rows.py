@@ -34,7 +34,7 @@ class Removal:
 
 @dataclass(frozen=True)
 class TrialFigures:
-    """What some values keep and remove of the samples that reached the filter.
+    """Rows and bytes that some values keep and remove of the samples that reached the filter.
 
     alone, together, unsure: as `refinery tune` has them. removed: by this filter; only_here: of them, by no other step;
     unknown: of them, removed here by the run too, so that later steps have not decided. others: of the removed ones, by

@@ -76,7 +76,7 @@ def _bounded(tuned: TunedFilter) -> Bounded:
 
 
 def _bounded_in_conditions(tuned: TunedFilter) -> Bounded:
-    """What each parameter of a condition is compared with: seen when all of them have values that occur nowhere else."""
+    """The expression that each parameter of a condition is compared with: seen when all of them have values that occur nowhere else."""
     moved = {name: 1_000_003 + 17 * at for at, name in enumerate(tuned.parameters) if name not in tuned.by_column}
     try:
         chains = tuned.stored.compiled({tuned.step.index: {**tuned.step.params, **moved}})

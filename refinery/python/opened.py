@@ -17,7 +17,7 @@ from refinery.storage.urls import is_url
 
 @dataclass(frozen=True)
 class RunFacts:
-    """What a run folder says of its run: the manifest, and lines that a user should read."""
+    """Manifest of a run folder, and lines that a user should read."""
 
     run_dir: RunDir
     manifest: dict[str, Any]

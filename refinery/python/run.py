@@ -145,7 +145,7 @@ class Run:
     def why(
         self, row: SupportsIndex | None = None, *, where: str | None = None
     ) -> Answer[RowHistory] | Answers[RowHistory]:
-        """What each step did to a row: by its `_row`, or to the rows for which `where` holds, SQL over the input's columns."""
+        """Way of a row through all steps: by its `_row`, or to the rows for which `where` holds, SQL over the input's columns."""
         return looks.why(self._folder, row, where)
 
     def tune(self, operator: str | int, /, **params: Any) -> Answer[Tuning]:

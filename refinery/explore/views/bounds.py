@@ -77,7 +77,7 @@ def _nothing_to_move(parameters: list[dict[str, Any]]) -> str:
 
 
 def trial(run: ExploredRun, query: Query) -> dict[str, Any]:
-    """What other values keep and remove."""
+    """Rows and bytes that other values keep and remove."""
     rows = _rows(run, query.integer("step"))
     return _figures(rows, read_moved(rows.tuned, query.object("values")))
 

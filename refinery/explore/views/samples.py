@@ -70,7 +70,7 @@ def texts(run: ExploredRun, query: Query) -> list[dict[str, Any]]:
 
 
 def choices(run: ExploredRun, query: Query) -> dict[str, Any]:
-    """What rows can be filtered and sorted by."""
+    """Choices by which rows can be filtered and sorted."""
     with run.stored() as stored:
         columns = columns_of(run, stored.con)
         reasons = dicts(stored.con, _REASON_COUNTS, [_REASONS + 1])

@@ -52,7 +52,7 @@ def positions(stored: FinishedRun, prepared: Plan) -> list[ShardPosition]:
 
 
 def _passed_over(stored: FinishedRun) -> dict[int, tuple[tuple[str, int], ...]]:
-    """What the run has passed over in its input, by shard; nothing in runs of earlier versions."""
+    """Records that the run has passed over in its input, by shard; nothing in runs of earlier versions."""
     if "passed_over" not in stored.columns:
         return {}
     beside: dict[int, tuple[tuple[str, int], ...]] = {}

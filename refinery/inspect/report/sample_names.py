@@ -1,4 +1,4 @@
-"""What tells a person which sample it is: its file and line, and fields such as its id and address."""
+"""Name of a sample for a person: its file and line, and fields such as its id and address."""
 
 from __future__ import annotations
 
