@@ -27,7 +27,8 @@ from refinery.planning.ordering import probe_costs
 from refinery.planning.pipeline import prepare
 from refinery.planning.sizes import batch_sizes, mean_row
 from refinery.recipe import Recipe
-from refinery.recipe.model import InputConfig, Step
+from refinery.recipe.input_config import InputConfig
+from refinery.recipe.model import Step
 from refinery.storage.open import open_store
 
 _SAMPLES = 1000  # of a small batch

@@ -12,7 +12,7 @@ from refinery.compiler.templates import ColumnValue, ident
 from refinery.compiler.terms import Predicate
 from refinery.operators.bounds import KeptRange, kept_range
 from refinery.recipe.lost import MissingStatistics
-from refinery.recipe.model import StatSummary
+from refinery.recipe.stat_summary import StatSummary
 
 # Column of a batch of JSON lines: the lines with an empty main text, from which other fields are read much faster.
 REST = "_rest"

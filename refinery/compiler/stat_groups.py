@@ -13,8 +13,8 @@ from refinery.compiler.mistakes import each_of, sentences
 from refinery.compiler.model import Schema
 from refinery.compiler.templates import ident, json_path, lit
 from refinery.errors import Problem, did_you_mean
-from refinery.recipe.model import StatSummary
 from refinery.recipe.sql import parse
+from refinery.recipe.stat_summary import StatSummary
 
 # A hidden column: its name, SQL, and what it is.
 Column = tuple[str, str, str]

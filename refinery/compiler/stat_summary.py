@@ -11,7 +11,7 @@ from refinery.compiler.program import Program
 from refinery.compiler.stat_groups import TOKENS, key_name
 from refinery.compiler.templates import ident, template
 from refinery.operators import read_sql
-from refinery.recipe.model import StatSummary
+from refinery.recipe.stat_summary import StatSummary
 
 _WHOLE = {"BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER"}
 _REAL = {"FLOAT", "DOUBLE", "UBIGINT", "HUGEINT"}  # the last two do not fit a BIGINT

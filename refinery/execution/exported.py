@@ -14,7 +14,7 @@ from refinery.execution.export_sink import ExportSink
 from refinery.execution.removed_files import RemovedFiles
 from refinery.io.model import Written
 from refinery.recipe import Recipe
-from refinery.recipe.model import StatSummary
+from refinery.recipe.stat_summary import StatSummary
 from refinery.results import targets
 from refinery.results.database import Database, check_removed
 from refinery.results.delivery import Delivery

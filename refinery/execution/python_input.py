@@ -16,7 +16,7 @@ from refinery.operators import Library
 from refinery.planning.pipeline import PlanRequest, walk
 from refinery.recipe import Recipe
 from refinery.recipe.executors import EXECUTORS
-from refinery.recipe.model import InputConfig
+from refinery.recipe.input_config import InputConfig
 from refinery.results.disk_space import explained
 from refinery.storage.workplace import Workplace
 

@@ -20,7 +20,7 @@ from refinery.planning.phase import Phase
 from refinery.planning.plan import CompiledStage, CompileInputs, CompileSettings, Plan
 from refinery.planning.stored_stages import stage_key, stored_stage
 from refinery.recipe.lost import MissingStatistics
-from refinery.recipe.model import StatSummary
+from refinery.recipe.stat_summary import StatSummary
 
 
 def compile_stages(stages: Sequence[Stage], inputs: CompileInputs) -> Phase[tuple[CompiledStage, ...]]:

@@ -13,7 +13,7 @@ from refinery.operators import Library
 from refinery.operators.reader_files import ReaderFile
 from refinery.planning.phase import Phase, attempt
 from refinery.recipe import Recipe
-from refinery.recipe.model import InputConfig
+from refinery.recipe.input_config import InputConfig
 
 
 @dataclass(frozen=True)

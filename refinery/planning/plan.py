@@ -22,7 +22,7 @@ from refinery.planning.filter_costs import store_orders
 from refinery.planning.shard_cut import Capacity, ShardCut
 from refinery.planning.sizes import Sizes
 from refinery.recipe import Recipe
-from refinery.recipe.model import StatSummary
+from refinery.recipe.stat_summary import StatSummary
 from refinery.security.sql_paths import folders_of
 from refinery.storage.run_folder import RunDir
 from refinery.storage.urls import is_url

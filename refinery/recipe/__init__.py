@@ -5,8 +5,9 @@ dump      the effective recipe as YAML
 """
 
 from refinery.recipe.dump import dump
+from refinery.recipe.input_config import InputConfig
 from refinery.recipe.load import load, loads
-from refinery.recipe.model import InputConfig, Note, Recipe, Step
+from refinery.recipe.model import Note, Recipe, Step
 from refinery.recipe.override import Override, overrides_of, parse_overrides, parse_set, parse_variables
 
 __all__ = [

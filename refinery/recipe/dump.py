@@ -9,8 +9,10 @@ from typing import Any
 import yaml
 
 from refinery.common.fields import OTHERS
+from refinery.recipe.input_config import InputConfig
 from refinery.recipe.keys import KEYS, RANGE_PARAMS, TEXT_KEY
-from refinery.recipe.model import InputConfig, Recipe, StatSummary, Step
+from refinery.recipe.model import Recipe, Step
+from refinery.recipe.stat_summary import StatSummary
 from refinery.recipe.step_items import NAME
 from refinery.recipe.template import escape
 

@@ -14,8 +14,8 @@ from refinery.errors import suggestion
 from refinery.io.read_options import ENCODINGS, Options, problem_of
 from refinery.io.readers.registry import READABLE, READERS
 from refinery.recipe.hub_datasets import HubDataset, NotHere, paths_of
+from refinery.recipe.input_config import InputConfig
 from refinery.recipe.keys import DATASET_KEYS, SOURCE_KEYS
-from refinery.recipe.model import InputConfig
 from refinery.recipe.tree import Entry, Mapping, Node, Problems, Scalar, Sequence, SourcePlace, describe, plain_value
 from refinery.recipe.values import CREDENTIALS, take
 from refinery.storage.urls import is_url

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from refinery import operators
+from refinery.recipe.input_config import InputConfig
 from refinery.recipe.key import RecipeKey, declared_keys
-from refinery.recipe.model import InputConfig, Recipe, StatSummary
+from refinery.recipe.model import Recipe
+from refinery.recipe.stat_summary import StatSummary
 
 _RAY = "it is for Data-Juicer's Ray engine"
 _MEDIA = "refinery refines text"

@@ -9,15 +9,14 @@ from typing import Any, Protocol
 from refinery.common.fields import NamedFields
 from refinery.common.key_fields import left_out
 from refinery.common.step_label import step_label
-from refinery.io.chat_texts import TEMPLATE
-from refinery.io.read_options import Options
-from refinery.io.readers.registry import READABLE
 from refinery.io.writers.registry import DEFAULT, EXPORT_TYPES, format_of, suffix_of
 from refinery.recipe.assets import Asset
 from refinery.recipe.executors import DEFAULT_EXECUTOR, EXECUTORS, on_cluster
 from refinery.recipe.export import ExportSettings
+from refinery.recipe.input_config import InputConfig
 from refinery.recipe.key import RecipeKey, key, read_from
 from refinery.recipe.portion import Portion
+from refinery.recipe.stat_summary import StatSummary
 
 
 class OperatorLike(Protocol):
@@ -55,85 +54,6 @@ class Note:
 
 
 @dataclass(frozen=True)
-class InputConfig:
-    """One source of samples.
-
-    path: file, directory, glob or URL. weight: its share when `max_sample_num` limits the samples. format: name of
-    a reader, or None if the file's suffix decides.
-    """
-
-    path: str = read_from(
-        RecipeKey(
-            "type",
-            "str",
-            "local",
-            "`remote`: the path is a URL. `huggingface`: the path is a [dataset of the Hub](#datasets-of-the-hub). `sql`: the rows of "
-            "a query over a [database](#databases).",
-            choices=("local", "remote", "huggingface", "sql"),
-            nullable=True,
-        ),
-        RecipeKey("", "str", "", "A file, folder, glob or [URL](#urls). Required."),
-        RecipeKey("name", "str", None, "Configuration of a dataset of the Hub.", nullable=True),
-        RecipeKey(
-            "split", "str", None, "Split of a dataset of the Hub: `train`, `test` or another one.", nullable=True
-        ),
-        RecipeKey("data_dir", "str", None, "Folder in a dataset of the Hub.", nullable=True),
-        RecipeKey("data_files", "strings", (), "Files or patterns in a dataset of the Hub.", nullable=True),
-        RecipeKey("database", "str", "", "A DuckDB or SQLite file, or `postgres://host/name`.", own=True),
-        default="",
-    )
-    weight: float = key("float", 1.0, "Weight of the source when `max_sample_num` is divided.", min=0)
-    format: str | None = read_from(
-        RecipeKey(
-            "", "str", None, "Format of the files; by default recognised by their contents.", READABLE, nullable=True
-        ),
-        RecipeKey(
-            "source", "str", None, "Another name of `format`; with a URL also `s3` or `huggingface`.", nullable=True
-        ),
-        default=None,
-    )
-    options: Options = read_from(
-        RecipeKey(
-            "prefix",
-            "str",
-            "https://data.commoncrawl.org/",
-            "Of a list of paths (`warc.paths.gz`): what stands before each path, a URL or a folder with its last slash.",
-            own=True,
-        ),
-        RecipeKey("query", "str", "", "A SELECT over the tables of the database.", own=True),
-        RecipeKey(
-            "text_from", "str", "", "Field with a list of chat messages, of which the field `text` is made.", own=True
-        ),
-        RecipeKey(
-            "template",
-            "str",
-            TEMPLATE,
-            "One message in that text: `{role}` and so on stand for the message's fields.",
-            own=True,
-        ),
-        RecipeKey("delimiter", "str", None, "Of CSV: the character between fields; `,`, or a tab for TSV.", own=True),
-        RecipeKey("quote", "str", '"', "Of CSV: the character around fields; empty for none.", own=True),
-        RecipeKey("header", "bool", True, "Of CSV: the first record has the names of the columns.", own=True),
-        RecipeKey(
-            "columns",
-            "strings",
-            (),
-            "Of CSV: names of the columns, in place of those of the header; by default `column0` and so on without a header.",
-            own=True,
-        ),
-        RecipeKey(
-            "encoding",
-            "str",
-            "utf-8",
-            "Of CSV: the encoding, such as `cp1252` or `utf-16`, as Python names it.",
-            own=True,
-        ),
-        default=(),
-    )
-    line: int = field(default=0, compare=False)
-
-
-@dataclass(frozen=True)
 class Step:
     """One operator of the recipe.
 
@@ -168,56 +88,6 @@ class Step:
 
 # Groups by which statistics are summed up, besides the user's expressions.
 GROUPS = ("summary", "histogram", "fqdn", "suffix")
-
-
-@dataclass(frozen=True)
-class StatSummary:
-    """Groups by which the statistics of a run are summed up.
-
-    group_by: pairs of name and SQL expression. stats: names of statistics, empty for all. where: the key's place. by:
-    the place of `group_by`, which may be an option.
-    """
-
-    groups: tuple[str, ...] = key(
-        "strings",
-        ("summary",),
-        "Any of `summary` (all samples), `histogram` (by the rounded value), `fqdn` (by host name), `suffix` (by public "
-        "suffix).",
-    )
-    group_by: tuple[tuple[str, str], ...] = key(
-        "expressions",
-        (),
-        "A column or SQL expression over a sample as it was read, a list of them, or a mapping of names to them.",
-    )
-    histogram_round_digits: int = key(
-        "int", 3, "Decimals of the keys of `histogram`; -2 rounds to hundreds.", min=-15, max=15
-    )
-    top_k: int = key(
-        "int", 100_000, "Number of keys to keep in each group of `top_k_groups`, those with the most samples.", min=1
-    )
-    top_k_groups: tuple[str, ...] = key(
-        "strings",
-        ("fqdn", "suffix"),
-        "Groups of which only `top_k` keys are kept: names of groups, or names in `group_by`.",
-    )
-    url_key: str = key(
-        "str",
-        "url",
-        "Field with the URL of a sample. If a sample has fields `fqdn` or `suffix`, these are used instead.",
-    )
-    tokens_key: str = key("str", "token_count", "Field with the number of tokens, for `__tokens` of a histogram.")
-    export: str | None = key(
-        "str", None, "Folder or URL for the files `{group}/{statistic}/{rank}.json`.", nullable=True
-    )
-    rank: int = key("int", 0, "Number of this run among the runs whose files are merged.", min=0, max=99_999)
-    stats: tuple[str, ...] = key("strings", (), "Names of the statistics to sum up; all by default.")
-    where: str = field(default="stat_summary", compare=False)
-    by: str = field(default="stat_summary", compare=False)
-
-    @property
-    def grouped(self) -> bool:
-        """True if statistics are grouped by anything."""
-        return bool(self.group_by) or any(group != "summary" for group in self.groups)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,7 +10,8 @@ from refinery.common.redaction import has_credentials
 from refinery.errors import suggestion
 from refinery.recipe.key import RecipeKey
 from refinery.recipe.keys import SUMMARY_KEYS
-from refinery.recipe.model import GROUPS, StatSummary
+from refinery.recipe.model import GROUPS
+from refinery.recipe.stat_summary import StatSummary
 from refinery.recipe.tree import Entry, Mapping, Node, Problems, Scalar, Sequence
 from refinery.recipe.values import CREDENTIALS, take
 

@@ -20,7 +20,7 @@ from refinery.compiler.templates import lit
 from refinery.io.model import Written
 from refinery.io.writers.export import join_stats
 from refinery.planning.plan import CompiledStage
-from refinery.recipe.model import StatSummary
+from refinery.recipe.stat_summary import StatSummary
 from refinery.results import database, trace
 from refinery.results.block_tables import (
     broken_table,

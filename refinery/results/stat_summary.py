@@ -17,7 +17,7 @@ from refinery.compiler.stat_groups import key_name, keyed
 from refinery.compiler.stat_summary import empty_summary
 from refinery.compiler.templates import ident, lit
 from refinery.kernels.core.arrow import of_texts, whole
-from refinery.recipe.model import StatSummary
+from refinery.recipe.stat_summary import StatSummary
 from refinery.results.database import Database
 from refinery.results.summary_rows import GroupRows, SummaryPlan
 from refinery.stats.moments import merge_sql

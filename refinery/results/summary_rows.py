@@ -16,7 +16,7 @@ from refinery.compiler.program import Program
 from refinery.compiler.stat_groups import TOKENS, key_name
 from refinery.compiler.stat_summary import SummedStatistic, summed
 from refinery.kernels.core.arrow import ints, numbers, of_texts, present
-from refinery.recipe.model import StatSummary
+from refinery.recipe.stat_summary import StatSummary
 from refinery.workers.machine import cores
 
 # Statistics summed up at once; each needs some copies of a block.

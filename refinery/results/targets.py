@@ -16,7 +16,7 @@ from refinery.io.writers.export import stats_path
 from refinery.io.writers.export_files import names, numbered, stem_of
 from refinery.planning.plan import Plan
 from refinery.recipe.export import ExportSettings
-from refinery.recipe.model import StatSummary
+from refinery.recipe.stat_summary import StatSummary
 from refinery.results.owned_files import OwnedFiles, pattern
 from refinery.results.tables import listed
 from refinery.storage.open import open_store

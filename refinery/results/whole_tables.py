@@ -10,7 +10,7 @@ from typing import Protocol
 from refinery.compiler.program import Program
 from refinery.io.model import Written
 from refinery.io.writers.export import write_stats
-from refinery.recipe.model import StatSummary
+from refinery.recipe.stat_summary import StatSummary
 from refinery.results import database, trace
 from refinery.results.database import Counts, Database
 from refinery.results.stage_result import StageResult

@@ -15,7 +15,7 @@ import refinery
 from refinery.errors import DataError
 from refinery.io.path_lists import PREFIX, paths_in
 from refinery.io.sources import find
-from refinery.recipe.model import InputConfig
+from refinery.recipe.input_config import InputConfig
 from tests.runs import exported
 from tests.s3 import make_bucket, s3_server
 from tests.web_archives import members, page, record

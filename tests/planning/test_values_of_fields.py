@@ -26,7 +26,7 @@ from refinery.io.batch import Batch
 from refinery.io.field_scan import FieldScan
 from refinery.kernels.core.arrow import of_texts, texts
 from refinery.planning.input_schema import schema_of_fields
-from refinery.recipe.model import StatSummary
+from refinery.recipe.stat_summary import StatSummary
 from refinery.workers.worker import Worker
 from tests.examples import share_of
 

@@ -9,8 +9,9 @@ import pytest
 
 from refinery.errors import RecipeError
 from refinery.recipe import dump, loads
-from refinery.recipe.model import Recipe, StatSummary
+from refinery.recipe.model import Recipe
 from refinery.recipe.override import parse_overrides
+from refinery.recipe.stat_summary import StatSummary
 from tests.recipe.fake_library import FOUNDATION
 
 BASE = "dataset_path: a.jsonl\nprocess: [text_length_filter]\n"

@@ -21,7 +21,7 @@ from refinery.execution.local_backend import LocalBackend
 from refinery.execution.open import open_recipe
 from refinery.execution.stage_runner import StageRunner
 from refinery.planning.pipeline import prepare
-from refinery.recipe.model import StatSummary
+from refinery.recipe.stat_summary import StatSummary
 from refinery.results import database, tables
 from refinery.results import stat_summary as summary
 from refinery.results.database import Counts, Database

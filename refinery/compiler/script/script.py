@@ -29,8 +29,8 @@ from refinery.compiler.stat_summary import summary_statements
 from refinery.compiler.templates import ident, json_path, lit
 from refinery.io.readers.model import Reader
 from refinery.io.writers.registry import writer_of
-from refinery.recipe.model import StatSummary
 from refinery.recipe.sql import tokens_of
+from refinery.recipe.stat_summary import StatSummary
 
 _COMPACT = (
     "A line with a new value (a text, statistics, a suffix) is written as compact JSON: its values are those of a run,",

@@ -21,7 +21,7 @@ from refinery.planning.input_schema import SchemaSettings, input_schema
 from refinery.planning.pipeline import prepare
 from refinery.planning.plan import Plan
 from refinery.planning.sizes import BATCH
-from refinery.recipe.model import StatSummary
+from refinery.recipe.stat_summary import StatSummary
 from refinery.results.open_tables import open_tables
 from refinery.storage.run_folder import RunDir
 from refinery.workers.replay import versions_before

@@ -26,7 +26,7 @@ from refinery.kernels.core.arrow import ints
 from refinery.planning.compilation import compile_stage
 from refinery.planning.plan import CompiledStage, Plan
 from refinery.planning.sizes import BATCH
-from refinery.recipe.model import StatSummary
+from refinery.recipe.stat_summary import StatSummary
 from refinery.workers.new_values import new_values
 from refinery.workers.replay import ReplayedRow, versions_before
 from refinery.workers.worker import Task, Worker

@@ -10,7 +10,7 @@ from refinery.io.path_lists import is_list
 from refinery.io.side_files import base_of, is_glob
 from refinery.recipe import Recipe
 from refinery.recipe.export import ExportSettings
-from refinery.recipe.model import InputConfig
+from refinery.recipe.input_config import InputConfig
 from refinery.storage.urls import is_url
 
 # Parts of a run, in the order in which they are shown, with a word for a file of each.
