@@ -45,7 +45,10 @@ import duckdb
 import refinery
 
 con = duckdb.connect()
-steps = {"long_enough": {"words_num_filter": {"min_num": 3, "tokenization": False}}, "masked": {"clean_email_mapper": {"repl": "<mail>"}}}
+steps = {
+    "long_enough": {"words_num_filter": {"min_num": 3, "tokenization": False}},
+    "masked": {"clean_email_mapper": {"repl": "<mail>"}},
+}
 refinery.register(con, steps=steps)
 con.sql("CREATE TABLE docs AS SELECT 'Write to me@example.org' AS body")
 print(con.sql("SELECT masked(body) FROM docs WHERE long_enough(body)"))
