@@ -58,7 +58,7 @@ EXAMPLES = {
     "status": ("refinery status outputs/web_sample", "refinery status outputs/web_sample --watch"),
     "overlap": ("refinery overlap outputs/web_sample",),
     "tables": ("refinery tables outputs/web_sample", "refinery tables outputs/web_sample --materialise -o run.duckdb"),
-    "test": ("refinery test operators", "refinery test operators --safe"),
+    "test": ("refinery test my_operators", "refinery test my_operators --safe"),
     "tune": ("refinery tune outputs/web_sample words_num_filter --param min_num=10..200",),
     "verify": (
         "refinery verify outputs/web_sample",
