@@ -87,7 +87,7 @@ def test_a_query_is_checked_before_the_run(database: Path) -> None:
 def test_a_changed_database_is_read_anew_and_an_equal_one_is_not(database: Path) -> None:
     query = "SELECT text FROM docs WHERE n < 5"
     for reused in (0, 1):
-        assert refinery.run(recipe(database, query)).sql("SELECT reused FROM shards") == [(reused,)]
+        assert refinery.run(recipe(database, query)).sql("SELECT reused FROM shards").fetchall() == [(reused,)]
     with duckdb.connect(str(database)) as con:
         con.execute("UPDATE docs SET text = 'new' WHERE n = 3")
     changed = refinery.run(recipe(database, query))
