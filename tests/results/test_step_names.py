@@ -53,7 +53,10 @@ def test_names_change_nothing_else(named: Run, tmp_path: Path) -> None:
         assert rows(plain, table, "DISTINCT name") == [(None,)]
         kept = "* EXCLUDE (name)" if table == "ledger" else "* EXCLUDE (name, seconds)"
         assert rows(plain, table, kept) == rows(named, table, kept)
-    without = ("steps", "ledger", "files", "shards", "runs")
+    for view in ("samples", "removed"):
+        assert rows(plain, view, "* EXCLUDE (name, file)") == rows(named, view, "* EXCLUDE (name, file)")
+    views = ("samples", "removed", "changed", "waterfall", "verdicts", "overlap")  # these have names, seconds or files
+    without = ("steps", "ledger", "files", "shards", "runs", *views)
     assert content(plain, *without) == content(named, *without) and exported(plain) == exported(named)
     assert rows(plain, "runs", "fingerprint") == rows(named, "runs", "fingerprint")
 

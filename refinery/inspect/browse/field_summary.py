@@ -79,23 +79,23 @@ class FieldSummary:
         if value is None:
             self.nulls += 1
             return
-        kind = _kind(value)
-        if kind == "text":
+        json_type = _kind(value)
+        if json_type == "text":
             self.profile.text = True
         else:
             self.profile.add(value)
-        self.kinds[kind] += 1
+        self.kinds[json_type] += 1
         shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         if isinstance(value, (str, list)):
             self._measure(row, len(value))
-        elif kind in _ORDERED and value == value:  # NaN has no order
+        elif json_type in _ORDERED and value == value:  # NaN has no order
             self.least = value if self.least is None else min(self.least, value)
             self.greatest = value if self.greatest is None else max(self.greatest, value)
         if len(shown) <= _WIDTH:
             self.categories.add(shown, lost)
         else:
             self.categories.many, self.categories.values = True, {}
-        if kind == "text" and value[:4].lower() == "http" and (host := _ADDRESS.match(value)):
+        if json_type == "text" and value[:4].lower() == "http" and (host := _ADDRESS.match(value)):
             self.hosts.add(host[1].lower(), lost)
         if len(self.examples) < _EXAMPLES and shown[:_WIDTH] not in dict(self.examples).values():
             self.examples.append((row, shown[:_WIDTH]))
