@@ -275,6 +275,8 @@ class _Forecaster:
     def _notes(self, counted: bool) -> Iterator[str]:
         """Assumptions that the reader should know."""
         kinds = {kind for _, kind in listed(self._plan.stages)}
+        if self._plan.workers > 1:
+            yield "seconds and memory: one worker has run the sample; several at once took up to twice as much on some machines"
         if not counted:
             yield f"tokens: {self._request.bytes_per_token:g} bytes of text each (--bytes-per-token)"
         if "deduplicator" in kinds:
