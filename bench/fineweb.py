@@ -87,7 +87,7 @@ class Bench:
         return min(runs, key=lambda run: run.cpu_seconds)
 
     def datatrove(self, steps: str) -> dict[str, Any]:
-        """What the peer reports: processor seconds of its blocks over the sample, and how many documents they keep."""
+        """Report of the peer: processor seconds of its blocks over the sample, and how many documents they keep."""
         command = [
             self.arguments.datatrove,
             str(PEER),

@@ -40,7 +40,7 @@ def outputs(book: Any, begins: str) -> list[Any]:
 
 
 def shown(book: Any, begins: str, kind: str = "text/plain") -> str:
-    """What the last line of a cell shows."""
+    """Output of the last line of a cell."""
     [data] = [output.data for output in outputs(book, begins) if output.output_type == "execute_result"]
     return str(data[kind])
 

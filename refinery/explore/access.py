@@ -1,4 +1,4 @@
-"""Who may ask the page: this machine, with the token; and the headers that keep documents from running as code."""
+"""Access to the page: this machine alone, with the token; and the headers that keep documents from running as code."""
 
 from __future__ import annotations
 

@@ -200,7 +200,7 @@ def removes(stored: FinishedRun, step: Any) -> bool:
 
 
 def _definitions(chains: Sequence[Chain], step: Any) -> dict[str, str]:
-    """What is computed up to a step, besides what it keeps: SQL by column."""
+    """Columns that are computed up to a step, besides the kept rows: SQL by column."""
     chain = _stage_of(chains, step)
     flags = chain.columns_of("alive")
     return {d.name: d.sql for d in chain.layers.definitions() if d.step <= step.index and d.name not in flags}

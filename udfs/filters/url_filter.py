@@ -210,7 +210,7 @@ _ARCHIVES = "url_filterblacklists*.tar.gz"
 
 
 class Lists(NamedTuple):
-    """What addresses are compared with."""
+    """Lists that addresses are compared with."""
 
     domains: frozenset[str]
     urls: frozenset[str]

@@ -53,7 +53,7 @@ class Categories:
 
 @dataclass
 class FieldSummary:
-    """What was seen of a field. lengths: characters of texts, or items of lists, by their number to two digits.
+    """Summary of the values of a field. lengths: characters of texts, or items of lists, by their number to two digits.
 
     declared: the type of the column in a table; "" for fields of JSON lines.
     """

@@ -1,4 +1,4 @@
-"""What deserves a look in an input: fields and sources that are unlike the others, each with the rows that show it."""
+"""Fields and sources of an input that are unlike the others, each with the rows that show it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user chooses for a card: fields of the samples, and the licence of the whole."""
+"""Choices of a user for a card: fields of the samples, and the licence of the whole."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ def _failures(
 
 
 def _key(example: Example) -> str:
-    """What decides the program of an example."""
+    """Key of the program of an example: all that decides it."""
     return json.dumps([example.get("params"), example.get("files"), bool(example.get("error"))], default=str)
 
 

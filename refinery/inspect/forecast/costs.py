@@ -67,7 +67,7 @@ class RunCosts:
 
 @dataclass(frozen=True)
 class Load:
-    """What a run has to do.
+    """Work of a run.
 
     sizes: bytes of each stage's samples, as in the sample's files. matched: match keys, or samples, at each stage's end. rows: of the
     input. shards: of a stage.

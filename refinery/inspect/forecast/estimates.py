@@ -62,7 +62,7 @@ class StepEstimate:
 
 @dataclass(frozen=True)
 class SampledRows:
-    """What the run of a sample says about its rows, as arrays over them.
+    """Results of the run of a sample, as arrays over its rows.
 
     ended: place among the steps where a row ended, the number of steps for kept ones; -1 for unreadable rows. texts: bytes by version
     of the text. tokens: None without a statistic of tokens. clusters: rows of each cluster, by step. parts: match keys of parts of

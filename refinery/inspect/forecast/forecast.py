@@ -198,7 +198,7 @@ class _Forecaster:
         return self._whole() / max(1, len(self._plan.shards))
 
     def _load(self, rows: Estimate, steps: Sequence[StepEstimate]) -> Load:
-        """What the run has to do: the bytes and rows that come into each stage."""
+        """Work of the run: the bytes and rows that come into each stage."""
         left = {step.step: step.rows.value for step in steps}
         sizes, counts, now = [], [], rows.value
         for planned in self._plan.stages:

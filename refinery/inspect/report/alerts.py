@@ -1,4 +1,4 @@
-"""What a reader of the report should look at first: alarms, and what is unusual."""
+"""The first things to look at in a report: alarms, and unusual figures."""
 
 from __future__ import annotations
 

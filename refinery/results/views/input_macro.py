@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from refinery.common.fields import quoted
 from refinery.common.lazy import duckdb
@@ -34,8 +36,12 @@ def create_macro(con: duckdb.DuckDBPyConnection, prepared: Plan) -> None:
 def input_macro(prepared: Plan) -> str:
     """The statement that creates the macro. Where DuckDB cannot read the input, a call is an error with the reason."""
     reason, sources = why_not(prepared), prepared.sources
-    values = {"files": [] if reason else [_literal(source.path) for source in sources], "reason": reason}
+    values: dict[str, Any] = {
+        "files": [] if reason else [_literal(source.path) for source in sources],
+        "reason": reason,
+    }
     if not reason:
+        values["latest"] = max(_modified(source.path) for source in sources)
         columns = [*prepared.schema.columns]
         keys = prepared.stages[0].program.text_key
         values |= (
@@ -92,6 +98,14 @@ def _of_columns(source: Source, columns: Sequence[str], keys: Keys) -> dict[str,
     options = f"delim := {lit(_DELIMITERS[source.format])}, quote := '\"', escape := '\"', header := true, auto_detect := false"
     options += f", ignore_errors := true, compression := '{_COMPRESSIONS[source.compression]}', columns := {{{kinds}}}"
     return {"sample": f"struct_pack({sample})", "text": text, "source": f"read_csv(files, {options})"}
+
+
+def _modified(path: str) -> int:
+    """Time of a file's last change, in microseconds as DuckDB has it; 0 for one that is gone, so that no later one passes."""
+    try:
+        return os.stat(path).st_mtime_ns // 1000
+    except OSError:
+        return 0
 
 
 def _literal(path: str) -> str:

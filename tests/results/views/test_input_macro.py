@@ -81,12 +81,18 @@ def test_of_csv(tmp_path: Path) -> None:
 def test_a_sample_that_is_another_now_is_null(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "in.jsonl", [{"text": "one text"}, {"text": "another"}])
     run = run_over(tmp_path, path)
-    write_lines(path, [{"text": "another"}, {"text": "another"}])
+    copy = write_lines(tmp_path / "copy.jsonl", [{"text": "another"}, {"text": "another"}])
     with duckdb.connect(str(run.database), read_only=True) as con:
-        assert con.execute("SELECT _row, sample ->> 'text' FROM input_samples() ORDER BY 1").fetchall() == [
-            (0, None),
-            (1, "another"),
-        ]
+        query = f"SELECT _row, sample ->> 'text' FROM input_samples(files := ['{copy}']) ORDER BY 1"
+        assert con.execute(query).fetchall() == [(0, None), (1, "another")]
+
+
+def test_texts_of_a_file_that_has_changed_are_null_also_where_their_length_is_the_same(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "in.jsonl", [{"text": "one text"}, {"text": "another"}])
+    run = run_over(tmp_path, path)
+    write_lines(path, [{"text": "two text"}, {"text": "another"}])
+    with duckdb.connect(str(run.database), read_only=True) as con:
+        assert con.execute("SELECT _row, sample FROM input_samples() ORDER BY 1").fetchall() == [(0, None), (1, None)]
 
 
 def test_a_file_that_was_moved_can_be_named(tmp_path: Path) -> None:
