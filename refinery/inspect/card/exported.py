@@ -13,6 +13,7 @@ from refinery.common.fields import keys_of, quoted
 from refinery.common.lazy import duckdb
 from refinery.compiler.templates import lit
 from refinery.errors import DataError, did_you_mean
+from refinery.results.delivery import not_as_left
 from refinery.storage.urls import is_url
 
 # DuckDB's function for typed columns of a format, and for JSON the one for rows `json`.
@@ -33,12 +34,13 @@ _MANY = 8
 
 @dataclass(frozen=True)
 class Exported:
-    """The export of a run. kind: its format. paths: its files, or a pattern. root: of the run folder."""
+    """The export of a run. kind: its format. paths: its files, or a pattern. root: of the run folder. changed: see `not_as_left`."""
 
     con: duckdb.DuckDBPyConnection
     kind: str
     paths: Sequence[str]
     root: str
+    changed: Sequence[str] = ()
 
     def printed(self, sql: str) -> str:
         """A query as a card has it: paths below the run folder are relative to it, so that it can be moved."""
@@ -60,7 +62,7 @@ class Exported:
             self.con.execute(f"DESCRIBE FROM {self._table}").fetchall()
         except duckdb.Error as error:
             return f"the export cannot be read: {str(error).splitlines()[0]}"
-        return ""
+        return f"{self.changed[0]}, so figures would be those of another file" if self.changed else ""
 
     @cached_property
     def fields(self) -> dict[str, str]:
@@ -121,7 +123,7 @@ class Exported:
 def of_manifest(con: duckdb.DuckDBPyConnection, manifest: dict[str, Any], kind: str, root: str) -> Exported:
     """The export that a manifest lists. root: of the run folder."""
     paths = [item["path"] for item in manifest["outputs"] if item["rows"]]
-    return Exported(con, kind, _patterns(paths), root)
+    return Exported(con, kind, _patterns(paths), root, not_as_left(manifest))
 
 
 def _patterns(paths: Sequence[str]) -> list[str]:

@@ -218,6 +218,8 @@ def test_an_export_that_has_changed_or_is_gone(call: Call, folder: Path, small: 
     exported.write_text(exported.read_text() + '{"text": "more"}\n')
     code, _, err = call("card", run.work_dir, "--format", "croissant")
     assert code == 3 and "has changed since the run" in err
+    code, out, _ = call("card", run.work_dir, "--format", "markdown", "--out", "-")
+    assert code == 0 and "so figures would be those of another file" in out and "| text_bytes |" not in out
     exported.unlink()
     code, out, _ = call("card", run.work_dir, "--format", "markdown", "--out", "-")
     assert code == 0 and "Not measured: the export cannot be read" in out and "| 2 | 1 | 1 | 0 |" in out
