@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from refinery.checkpoints.code import code_of
-from refinery.common.paths import CONTENTS
+from refinery.common.paths import CONTENTS, paths_in
 from refinery.io.side_files import digests
 from refinery.operators import Library
 from refinery.operators.assets import files_at, pattern_of
@@ -47,8 +47,7 @@ def assets(planned: CompiledStage, library: Library) -> dict[str, str]:
     files = {}
     for step in _steps(planned):
         for name, param in library.operators[step.name].params.items():
-            value = step.params.get(name)
-            if param.type in CONTENTS and isinstance(value, str) and value:
+            for value in paths_in(step.params.get(name)) if param.type in CONTENTS else ():
                 files[value] = files_at(value, pattern_of(param))
     return files
 

@@ -5,11 +5,47 @@ from __future__ import annotations
 import glob
 import os
 import re
+from collections.abc import Callable, Mapping
+from typing import Any
 
-# Types of parameters that name files. A run reads a `file` and a `folder`, whose contents affect results; a `path`,
-# also a URL, is a place where an operator stores its own data.
-CONTENTS = ("file", "folder")
+# Types of parameters that name files. A run reads a `file`, a `folder` and `files`, whose contents affect results; a
+# `path`, also a URL, is a place where an operator stores its own data.
+CONTENTS = ("file", "folder", "files")
 TYPES = (*CONTENTS, "path")
+# Key of the path of a file of `files` that has settings of its own.
+PATH = "path"
+
+
+def paths_in(value: Any) -> list[str]:
+    """Paths of a value of a type of CONTENTS.
+
+    `files` are a path, a list of paths, or a mapping of names to paths or to mappings with the key `path`.
+    """
+    paths: list[str] = []
+
+    def note(path: str) -> str:
+        paths.append(path)
+        return path
+
+    with_paths(value, note)
+    return [path for path in paths if path]
+
+
+def with_paths(value: Any, change: Callable[[str], Any]) -> Any:
+    """The value of a parameter that names files, each path changed."""
+    if isinstance(value, str):
+        return change(value)
+    if isinstance(value, (list, tuple)):
+        return tuple(with_paths(item, change) for item in value)
+    if isinstance(value, Mapping):
+        return {name: _with_path(item, change) for name, item in value.items()}
+    return value
+
+
+def _with_path(item: Any, change: Callable[[str], Any]) -> Any:
+    if isinstance(item, Mapping):
+        return {**item, PATH: with_paths(item.get(PATH), change)}
+    return with_paths(item, change)
 
 
 def absolute(path: str, pattern: bool = False) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from refinery.kernels import lazy
 
 if TYPE_CHECKING:
+    from refinery.kernels import contamination as contamination
     from refinery.kernels import core as core
     from refinery.kernels import dedup as dedup
     from refinery.kernels import json as json

@@ -5,11 +5,12 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from refinery.assets.names import matches
-from refinery.common.paths import CONTENTS
+from refinery.common.paths import CONTENTS, with_paths
 from refinery.storage.file_digests import file_digest
 
 
@@ -18,11 +19,15 @@ def by_contents(params: Mapping[str, Any], specs: Mapping[str, Any]) -> dict[str
     values = {}
     for name, value in params.items():
         kind = specs[name].type if name in specs else ""
-        if kind in CONTENTS and isinstance(value, str) and value:
-            values[name] = digest_of(value, pattern_of(specs[name]))
+        if kind in CONTENTS:
+            values[name] = with_paths(value, partial(_contents, pattern=pattern_of(specs[name])))
         elif kind != "path":
             values[name] = value
     return values
+
+
+def _contents(path: str, pattern: str) -> Any:
+    return digest_of(path, pattern) if path else path
 
 
 def pattern_of(spec: Any) -> str:

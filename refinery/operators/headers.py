@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from refinery.assets.names import PLACE as ASSET_PLACE
-from refinery.common.paths import CONTENTS
 from refinery.dedup.matchers import MATCHERS
 from refinery.errors import OperatorError, did_you_mean
 from refinery.operators.model import (
@@ -345,7 +344,7 @@ def _check_defaults(path: Path, params: Mapping[str, Param]) -> None:
 def _check_assets(path: Path, params: Mapping[str, Param]) -> None:
     """Check that declared assets are of files, and name parameters that exist. Raises OperatorError."""
     for param in params.values():
-        if (param.asset or param.needed) and param.type not in CONTENTS:
+        if (param.asset or param.needed) and param.type not in ("file", "folder"):
             raise OperatorError(f"{path}: parameter {param.name!r} has an asset, so its type must be file or folder")
         for name in (*ASSET_PLACE.findall(param.asset), *param.needed):
             if name not in params:

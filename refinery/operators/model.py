@@ -25,7 +25,7 @@ _GIVES_VERDICT = re.compile(r"\bAS\s+\"?keep", re.IGNORECASE)
 
 KINDS = {"mappers": "mapper", "filters": "filter", "statistics": "stats", "deduplicators": "deduplicator"}
 PARAM_TYPES = {
-    "int", "float", "bool", "str", "regex", "sql", "list[str]", "list[int]", "str_or_list", "folder", "file", "path", "any",
+    "int", "float", "bool", "str", "regex", "sql", "list[str]", "list[int]", "str_or_list", "folder", "file", "files", "path", "any",
 }  # fmt: skip
 
 # Types of fields that mappers write.

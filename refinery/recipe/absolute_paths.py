@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from refinery.common.paths import TYPES, absolute, absolute_input, shorter
+from refinery.common.paths import TYPES, absolute, absolute_input, shorter, with_paths
 from refinery.recipe.model import Recipe
 from refinery.storage.urls import is_stdout
 
@@ -48,6 +48,6 @@ def seen_from_here(recipe: Recipe, operators: Mapping[str, Any]) -> Recipe:
 
 def _changed(params: Mapping[str, Any], specs: Mapping[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
     return {
-        name: change(value) if isinstance(value, str) and name in specs and specs[name].type in TYPES else value
+        name: with_paths(value, change) if name in specs and specs[name].type in TYPES else value
         for name, value in params.items()
     }

@@ -12,7 +12,7 @@ from refinery.assets.find import find
 from refinery.assets.names import Need, need_of, needs
 from refinery.assets.places import Place
 from refinery.assets.sources import SOURCES, source_of
-from refinery.common.paths import CONTENTS, absolute, shorter
+from refinery.common.paths import CONTENTS, absolute, paths_in, shorter
 from refinery.operators.assets import files_at, pattern_of
 from refinery.recipe.tree import Problems, SourcePlace
 
@@ -123,8 +123,7 @@ def _given(
     """Files and folders that the recipe names by their paths. seen: other parameters."""
     step_assets = []
     for name, spec in specs.items():
-        value = params.get(name)
-        if name not in seen and spec.type in CONTENTS and isinstance(value, str) and value:
+        for value in paths_in(params.get(name)) if name not in seen and spec.type in CONTENTS else ():
             need = Need(name, value, spec.type == "folder", value)
             step_assets.append(Asset(step, where, need, absolute(value), (), pattern_of(spec)))
     return step_assets

@@ -66,7 +66,7 @@ def by_text(params: AnyMapping[str, Any]) -> list[dict[str, Any]]:
 
 def is_by_column(node: Node, spec: Any) -> bool:
     """Return whether a parameter's node is a mapping by column, and not the parameter's own mapping."""
-    if not isinstance(node, Mapping) or not node.entries:
+    if not isinstance(node, Mapping) or not node.entries or spec.type == "files":
         return False
     return spec.type != "any" or (COLUMN in node.entries and bool({VALUES, FILE, FOLDER} & node.entries.keys()))
 

@@ -96,6 +96,7 @@ def _scalar(kind: str, spec: Spec) -> list[Schema]:
             {"type": "string", "pattern": _SHARE},
         ],
         "mapping": [{"type": "object"}],
+        "files": [ref("text"), ref("texts"), {"type": "object"}],
         "expressions": [ref("text"), ref("texts"), {"type": "object", "additionalProperties": ref("text")}],
         "fields": [
             ref("text"),

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Protocol
 
+from refinery.common.paths import PATH
 from refinery.common.redaction import has_credentials
 from refinery.errors import suggestion
 from refinery.recipe.tree import Mapping, Node, Problems, Scalar, Sequence, describe, plain_value
@@ -195,6 +196,23 @@ def _path(node: Node) -> str:
     return path
 
 
+def _files(node: Node) -> Any:
+    """A path, a list of paths, or a mapping of names to paths or to mappings with the key `path`."""
+    if isinstance(node, Mapping):
+        return {name: _named_file(entry.node) for name, entry in node.entries.items()}
+    if isinstance(node, Scalar) and node.collection is None:
+        return _path(node)
+    return _items(node, "path")
+
+
+def _named_file(node: Node) -> Any:
+    if not isinstance(node, Mapping):
+        return _item(node, "path")
+    if PATH not in node.entries:
+        raise Mismatch(f"a path, or a mapping with the key {PATH}", None, node)
+    return {key: _item(entry.node, "path" if key == PATH else "any") for key, entry in node.entries.items()}
+
+
 def _items(node: Node, kind: str) -> tuple[Any, ...]:
     if isinstance(node, Scalar) and node.collection is not None:
         node = node.collection
@@ -295,6 +313,7 @@ _CONVERTERS: dict[str, Callable[[Node], Any]] = {
     "bool": _bool,
     **dict.fromkeys(("str", "regex", "sql"), _str),
     **dict.fromkeys(("folder", "file", "path"), _path),
+    "files": _files,
     "str_or_list": _str_or_list,
     "strings": _strings,
     "count_or_all": _count_or_all,

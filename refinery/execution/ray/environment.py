@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from refinery.checkpoints.keys import versions
-from refinery.common.paths import CONTENTS
+from refinery.common.paths import CONTENTS, paths_in
 from refinery.errors import OperatorError
 from refinery.execution.ray.shared_places import SharedPlace, require_shared
 from refinery.io.input_files import CURE
@@ -124,9 +124,8 @@ def _files(functions: Iterable[Function], steps: Iterable[Any], library: Library
     paths = set(_own(functions))
     for step in steps:
         for name, param in library.operators[step.name].params.items():
-            value = step.params.get(name)
-            if param.type in CONTENTS and isinstance(value, str) and value:
-                paths.add(value)
+            if param.type in CONTENTS:
+                paths.update(paths_in(step.params.get(name)))
     return {path: _digest(path) for path in sorted(paths)}
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from refinery.common.paths import CONTENTS, with_paths
 from refinery.errors import did_you_mean
 from refinery.operators import Operator
 
@@ -64,8 +65,8 @@ def parameters(operator: Operator, example: Example, folder: Path) -> dict[str, 
         path.write_bytes(file_content(content))
     given = dict(example.get("params") or {})
     for name, value in given.items():
-        if name in operator.params and operator.params[name].type in ("folder", "file") and value is not None:
-            given[name] = str(folder / value)
+        if name in operator.params and operator.params[name].type in CONTENTS:
+            given[name] = with_paths(value, lambda path: str(folder / path))
     return given
 
 

@@ -15,7 +15,7 @@ from refinery.common.packages import installed_version
 from refinery.kernels.core.jit import PACKAGE, Entry
 from refinery.kernels.core.library import HOME
 
-PACKAGES = ("core", "dedup", "json", "models", "stats", "text", "unicode", "words")
+PACKAGES = ("contamination", "core", "dedup", "json", "models", "stats", "text", "unicode", "words")
 
 # What decides over machine code beside the kernels' own sources.
 _TOOLS = ("llvmlite", "numba", "numpy")
