@@ -36,7 +36,9 @@ def missing_parts(folder: Path) -> list[str]:
 
 def _unpacked_own() -> Path:
     """A folder with links to the project's own recorded results and the files of its archives, unpacked once."""
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in ARCHIVES.values())).hexdigest()[:16]
+    names = "\n".join(sorted(path.name for path in (OWN / "datatrove").iterdir()))
+    archives = b"".join(path.read_bytes() for path in ARCHIVES.values())
+    digest = hashlib.sha256(archives + names.encode()).hexdigest()[:16]
     target = ROOT / ".pytest_cache" / f"recorded-{digest}"
     if not target.is_dir():
         _unpack(target)

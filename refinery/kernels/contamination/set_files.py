@@ -125,7 +125,7 @@ def _csv(file: str, delimiter: str) -> Iterator[tuple[int, Any]]:
     rows = csv.DictReader(io.StringIO(_text(file), newline=""), delimiter=delimiter)
     try:
         for number, row in enumerate(rows, 1):
-            if row.get(None) is not None:  # type: ignore[call-overload]  # values beyond the header's columns
+            if row.get(None) is not None:  # values beyond the header's columns
                 raise SetError(f"{printable(file)}: row {number} has more values than the first line has columns")
             yield number, row
     except csv.Error as error:

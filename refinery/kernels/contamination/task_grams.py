@@ -70,6 +70,7 @@ def task_index(files: tuple[File, ...], grams: Grams) -> TaskIndex:
     labels = _words(of_texts([label for _, _, label in items]), grams)
     pieces: list[tuple[int, list[str]]] = []
     for number, (query, label) in enumerate(zip(queries, labels, strict=True)):
+        assert label is not None  # a label is never NULL
         pieces.append((number, label))
         if query is not None and grams.of_query:
             pieces.append((number, query))
