@@ -15,10 +15,10 @@ def order_terms(text: str) -> list[tuple[str, str]]:
     try:
         select = parse(f"SELECT 1 ORDER BY {text}")
     except ValueError as error:
-        raise ValueError(f"keep is neither `first` nor an SQL order: {error}") from None
+        raise ValueError(f"keep is neither `first`, `longest`, `newest` nor an SQL order: {error}") from None
     order = select.args.get("order")
     if order is None or not isinstance(select, exp.Select):
-        raise ValueError("keep is neither `first` nor an SQL order such as length(text) desc")
+        raise ValueError("keep is neither `first`, `longest`, `newest` nor an SQL order such as length(text) desc")
     return [
         (
             term.this.sql("duckdb"),

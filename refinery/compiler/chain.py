@@ -22,6 +22,7 @@ from refinery.compiler.export_repeats import repeat_fault, repeats_of
 from refinery.compiler.feature_users import feature_users
 from refinery.compiler.json_fields import field_of
 from refinery.compiler.kept_fields import read_field
+from refinery.compiler.kept_order import order_of
 from refinery.compiler.layers import Layers
 from refinery.compiler.mistakes import each_of, sentences
 from refinery.compiler.model import ALONE, Chain, CompileContext, KeptField, OrderTerm, Schema, Stat, TextChange
@@ -256,8 +257,8 @@ class _Compiler(ChainNames):
 
     def _order(self, step: Any, keys: Keys) -> list[tuple[exp.Expr, str]]:
         """Expressions, with directions, that choose the kept sample of several."""
-        keep = "first" if self.around.compare else step.params.get("keep", "first")
-        terms = [] if keep == "first" else order_terms(keep)
+        order = "" if self.around.compare else order_of(step.params)
+        terms = order_terms(order) if order else []
         own = self._own(keys)
         own_terms = list(each_of([partial(own, term) for term, _ in terms]))
         self.fields.require_order(own_terms, [term for term, _ in terms])

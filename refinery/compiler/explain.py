@@ -8,6 +8,7 @@ from typing import Any
 from refinery.compiler.bounds import order_terms
 from refinery.compiler.column_names import called
 from refinery.compiler.deduplicators import body_of, matched
+from refinery.compiler.kept_order import order_of
 from refinery.compiler.model import Chain
 from refinery.compiler.program import Program, StepInfo, pretty
 from refinery.dedup.matchers.model import SetQuery
@@ -105,10 +106,10 @@ def _stays(step: Any, operator: Operator) -> str:
             else "no sample is removed"
         )
         return f"every sample without the removed parts; {gone}"
-    keep = step.params.get("keep") or "first"
-    if keep == "first":
+    order = order_of(step.params)
+    if not order:
         return "the first sample of each cluster"
-    terms = ", ".join(f"{term} {direction}" for term, direction in order_terms(keep))
+    terms = ", ".join(f"{term} {direction}" for term, direction in order_terms(order))
     return f"of each cluster the first by {terms}; among equals the first of the input"
 
 
@@ -117,9 +118,8 @@ def _statements(step: Any, operator: Operator) -> list[tuple[str, str, str]]:
     statements = [_shown(query) for query in operator.matcher.queries(operator, step.params)]
     if operator.matcher.takes_units:
         return statements
-    keep = step.params.get("keep") or "first"
-    if keep != "first":
-        directions = [direction for _, direction in order_terms(keep)]
+    if preferred := order_of(step.params):
+        directions = [direction for _, direction in order_terms(preferred)]
         order = [{"column": f"order_{n}", "direction": direction} for n, direction in enumerate(directions)]
         statements.append(_named("survivors", "once clusters are known, by a union-find kernel", order=order))
     return [*statements, _named("duplicates", "rows of the table duplicates", **matched(operator))]

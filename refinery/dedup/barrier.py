@@ -16,16 +16,18 @@ from typing import Any, TypeVar
 
 from refinery.common.connections import connect
 from refinery.common.in_thread import InThread
+from refinery.compiler.kept_order import NEWEST
 from refinery.compiler.templates import lit
 from refinery.dedup.clustering import ClusterTasks
 from refinery.dedup.exchange import Exchange, Share
 from refinery.dedup.index import open_index
 from refinery.dedup.index_pieces import IndexTasks, Pieces
+from refinery.dedup.kept_dates import notes_on_dates
 from refinery.dedup.matchers.model import SampleMatcher
 from refinery.dedup.model import DedupInput, DedupResult
 from refinery.dedup.partitions import LinkFiles, Partitions
 from refinery.dedup.search import SearchTasks
-from refinery.dedup.short_texts import key_of_short, note_on_short
+from refinery.dedup.short_texts import Key, ShortTexts, key_of_short, leaves_out_short, mark_of_short, note_on_short
 from refinery.dedup.tasks import joins
 from refinery.dedup.units import by_shard, statement_of
 from refinery.dedup.verification import CandidateTasks
@@ -104,12 +106,17 @@ class Barrier:
         for name in names if self._results is not self._store else ():
             self._results.put(self._store.fetch(name), name)
 
-    def _look(self, files: Sequence[str], short: tuple[str, int] | None = None) -> dict[str, Any]:
-        """Columns, number of rows and bytes of the match keys, and number of rows with the key `short`."""
+    def _look(self, files: Sequence[str], keys: Sequence[Key] = ()) -> dict[str, Any]:
+        """Columns, number of rows and bytes of the match keys, and the number of rows with each of some keys (`counts`)."""
         calls = [(list(some),) for some in _batched(files, _LOOKS)]
-        seen = [json.loads(answer) for answer in self._executor.map(joins.look, calls, (short,))]
+        seen = [json.loads(answer) for answer in self._executor.map(joins.look, calls, (list(keys),))]
         columns = list(dict.fromkeys(name for one in seen for name in one["columns"]))
-        return {"columns": columns, **{name: sum(one[name] for one in seen) for name in ("rows", "bytes", "short")}}
+        counts = [sum(one["counts"][at] for one in seen) for at in range(len(keys))]
+        return {
+            "columns": columns,
+            "counts": counts,
+            **{name: sum(one[name] for one in seen) for name in ("rows", "bytes")},
+        }
 
     def _divide(
         self,
@@ -144,19 +151,28 @@ class Barrier:
                 together, links, findings
             )
         findings.notes[:0] = [f"{inputs.step.where}: {inputs.step.name}: {note}" for note in links.notes]
-        findings.notes += self._notes_on_short(inputs, own, findings)
+        findings.notes += self._notes_on_short(inputs, own)
+        if inputs.step.params.get("keep") == NEWEST:
+            findings.notes += notes_on_dates(inputs.step, self._look(own, [("order_0", None)]))
         if index is not None and (name := tasks.extend(together, own, partitions, findings)):
             self._keep([name])
             findings.extends = Path(name)
         return write
 
-    def _notes_on_short(self, inputs: DedupInput, files: Sequence[str], findings: DedupResult) -> list[str]:
-        """The note on removed texts of too few tokens to be compared. files: of the run's own match keys."""
-        key = key_of_short(inputs.operator, inputs.step) if findings.count else None
-        if key is None:
+    def _notes_on_short(self, inputs: DedupInput, files: Sequence[str]) -> list[str]:
+        """The note on texts of too few tokens to be compared. files: of the run's own match keys."""
+        key, mark = key_of_short(inputs.operator, inputs.step), mark_of_short(inputs.operator, inputs.step)
+        if mark is None:
             return []
-        there, before = (self._look(some, key)["short"] for some in (files, [name for _, name in self._before]))
-        return note_on_short(inputs.step, there - (not before and there > 0))  # of all of them, the first one stays
+        own, alive = self._look(files, (key or mark, mark)), sum(inputs.alive)
+        short = own["counts"][1] + (alive - own["rows"] if key is None and leaves_out_short(inputs.step) else 0)
+        before = self._look([name for _, name in self._before], (key,))["counts"][0] if key and own["counts"][0] else 0
+        removed = (
+            own["counts"][0] - (not before and own["counts"][0] > 0) if key else 0
+        )  # the first of all of them stays
+        begin = f"{inputs.step.where}: {inputs.step.name}: "
+        notes = note_on_short(inputs.step, ShortTexts(short, removed, alive), key is not None)
+        return [f"{begin}{note}" for note in notes]
 
     def _links(self, inputs: DedupInput, findings: DedupResult) -> tuple[Partitions, LinkFiles]:
         """Links of the samples that match, by partitions."""

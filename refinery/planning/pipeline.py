@@ -27,6 +27,7 @@ from refinery.planning.phase import Findings, Phase
 from refinery.planning.plan import CompileInputs, CompileSettings, Plan
 from refinery.planning.samples import UNKNOWN, Samples, check_samples, draw, take_part
 from refinery.planning.shard_cut import Capacity, CutInput, CutSettings, cut_input, worker_count
+from refinery.planning.short_texts import notes_on_short_texts
 from refinery.planning.sizes import batch_sizes, mean_row
 from refinery.recipe import Recipe
 from refinery.recipe.lost import MissingStatistics
@@ -93,6 +94,8 @@ def walk(request: PlanRequest) -> Phase[Plan]:
     if request.binds and bound is not None:
         findings.take(bind_stages(compiled, bound))
     notes = [*_of_part(recipe), *findings.notes, *_without_effect(recipe, library, samples.lines)]
+    if request.binds and request.looks and not findings.problems:
+        notes += notes_on_short_texts(recipe.steps, library, recipe.text_key, samples.shards)
     workers, capacity = worker_count(recipe.np), request.capacity
     if recipe.limit is not None:
         sources = sources_of(samples.shards, sources)

@@ -8,6 +8,7 @@ from collections.abc import Set as AnySet
 from typing import Any
 
 from refinery.common.fields import keys_of
+from refinery.compiler.kept_order import order_of
 from refinery.compiler.templates import arguments
 from refinery.operators import Library, Operator, is_shipped
 from refinery.recipe import Recipe
@@ -74,9 +75,8 @@ def _of_step(step: Any, operator: Operator) -> Iterator[str]:
     for value in step.params.values():
         if isinstance(value, ByColumn):
             yield from names_in(value.column)
-    keep = step.params.get("keep", "first") if operator.kind == "deduplicator" else "first"
-    if isinstance(keep, str) and keep != "first":
-        yield from names_in(keep)
+    if operator.kind == "deduplicator" and isinstance(step.params.get("keep"), str):
+        yield from names_in(order_of(step.params))
     for body in filter(None, (operator.sql, operator.compare, operator.apply)):
         yield from _of_body(step, body, is_shipped(operator.path))
 

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from refinery.common.paths import TYPES
+from refinery.compiler.kept_order import NAMED
 from refinery.operators import Library
 from refinery.recipe.by_column import COLUMN, DEFAULT, FILE, FOLDER, KEY, LONG, is_by_column
 from refinery.recipe.executors import on_cluster
@@ -112,7 +113,7 @@ class SafeRecipe:
         inside = _inside(entry)
         for param, value in inside.entries.items() if isinstance(inside, Mapping) else ():
             kind = operator.params[param].type if param in operator.params else ""
-            if kind == "sql" or (param == "keep" and "first" not in _texts(value)):
+            if kind == "sql" or (param == "keep" and not {*NAMED} & {*_texts(value)}):
                 self._sql(value, f"{name}.{param}")
             elif kind in TYPES:
                 self._path(value, f"{name}.{param}")

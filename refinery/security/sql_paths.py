@@ -6,6 +6,7 @@ import os
 import re
 from typing import Any
 
+from refinery.compiler.kept_order import FIRST, NAMED
 from refinery.operators import is_shipped
 from refinery.storage.run_folder import RunDir
 from refinery.storage.urls import is_url
@@ -46,4 +47,4 @@ def is_own(operator: Any) -> bool:
 
 def _has_sql(step: Any, library: Any) -> bool:
     operator = library.operators[step.name]
-    return has_sql(operator) or is_own(operator) or step.params.get("keep", "first") != "first"
+    return has_sql(operator) or is_own(operator) or step.params.get("keep", FIRST) not in NAMED

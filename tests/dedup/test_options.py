@@ -200,7 +200,8 @@ def test_what_was_not_compared_is_said(tmp_path: Path) -> None:
     functions = {f.name: f for f in Library().operators["document_minhash_deduplicator"].functions}
     words = [f"w{k}" for k in range(3000)]
     shingle = ("none", "space", True, None, None, 1)
-    marks = functions["minhash_marks"].resolve()(pa.array([*words, " ".join(words)]), *shingle, "fast", 1, 0.7, 1, 1)
+    column, bands = pa.array([*words, " ".join(words)]), (1, 0.7, 1, 1)
+    marks = functions["minhash_marks"].resolve()(column, *shingle, "fast", *bands, "compare")
     bands = [mark["bands"] for mark in marks.to_pylist()]
     least = words[bands.index(bands[-1])]
     samples = [

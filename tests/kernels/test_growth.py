@@ -147,7 +147,7 @@ def _deduplicators() -> dict[str, Callable[[list[str]], object]]:
         hashes = "fast" if tokens == "word" else "data_juicer"
         shingles = ("none", tokens, True, None, None, 5)
         found[f"minhash, {tokens}"] = lambda texts, shingles=shingles, hashes=hashes: minhash.minhash_marks(
-            pa.array(texts), *shingles, hashes, 16, 0.7, None, None
+            pa.array(texts), *shingles, hashes, 16, 0.7, None, None, "compare"
         )
         found[f"shingles, {tokens}"] = lambda texts, shingles=shingles: minhash.minhash_shingles(
             pa.array(texts), *shingles

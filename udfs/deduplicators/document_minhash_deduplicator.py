@@ -14,9 +14,9 @@ OPERATOR = {
         "documents are candidates if all minima of one band agree. With b bands of r minima, a pair with Jaccard "
         "similarity s is a candidate with probability 1 - (1 - s^r)^b. Connected candidates form a cluster. "
         "jaccard_threshold chooses b and r; it is a strict limit only with verify. The kept rows are exactly those "
-        "of Data-Juicer, where all documents with fewer tokens than the window are duplicates of each other. With "
-        "hash: fast, such a document is one shingle and matches only the same shingle, and a document without tokens "
-        "is never a duplicate."
+        "of Data-Juicer, where all documents with fewer tokens than the window are duplicates of each other; a run "
+        "notes their number. With short: compare, the default of hash: fast, such a document is one shingle and "
+        "matches only the same shingle, and a document without tokens is never a duplicate."
     ),
     "version": 2,
     "peer": "document_minhash_deduplicator of Data-Juicer 1.6.1; MinHash of datatrove 0.10.1",
@@ -61,6 +61,31 @@ OPERATOR = {
             "nullable": True,
             "min": 1,
             "doc": "Minima of a band; has an effect only together with num_bands.",
+        },
+        "bands": {
+            "type": "int",
+            "default": None,
+            "nullable": True,
+            "min": 1,
+            "doc": "Bands, together with rows: num_permutations is then bands x rows (20 and 13 in Nemotron-CC).",
+        },
+        "rows": {
+            "type": "int",
+            "default": None,
+            "nullable": True,
+            "min": 1,
+            "doc": "Minima of a band, together with bands.",
+        },
+        "short": {
+            "type": "str",
+            "default": None,
+            "nullable": True,
+            "choices": ["data_juicer", "compare", "keep"],
+            "doc": (
+                "Treatment of texts with fewer tokens than the window: `data_juicer` removes all but the first of "
+                "them, `compare` takes such a text as one shingle, which matches only the same text, `keep` compares "
+                "them with nothing. The default is `data_juicer` with that hash, and `compare` with `hash: fast`."
+            ),
         },
         "tokenizer_model": {
             "type": "file",
@@ -199,9 +224,10 @@ OPERATOR = {
                 "DOUBLE",
                 "BIGINT",
                 "BIGINT",
+                "VARCHAR",
             ],
             # fmt: on
-            "returns": "STRUCT(bands UBIGINT[], signature BLOB)",
+            "returns": "STRUCT(bands UBIGINT[], signature BLOB, short BOOLEAN)",
             "runs": "kernel",
             "call": "minhash_marks",
         },
@@ -236,11 +262,14 @@ OPERATOR = {
         {% if num_buckets or hashes_per_bucket %}
         {% set bands, rows = num_buckets or 14, hashes_per_bucket or 8 %}
         {% set permutations = bands * rows %}
+        {% elif bands and rows %}
+        {% set permutations = bands * rows %}
         {% else %}
         {% set bands, rows, permutations = num_bands, num_rows_per_band, num_permutations %}
         {% endif %}
         SELECT minhash_marks({{ text }}, {{ shingles }}, {{ hash | lit }}, {{ permutations | lit }},
-        {{ jaccard_threshold | lit }}, {{ bands | lit }}, {{ rows | lit }}) AS marks
+        {{ jaccard_threshold | lit }}, {{ bands | lit }}, {{ rows | lit }},
+        {{ (short or ('data_juicer' if hash == 'data_juicer' else 'compare')) | lit }}) AS marks
     """,
     "compare": """
         SELECT minhash_shingles({{ text }}, {{ normalize | lit }}, {{ tokenization | lit }}, {{ lowercase | lit }},
@@ -257,6 +286,13 @@ OPERATOR = {
             "kept": [0, 1, 3, 4, 5],
         },
         {"texts": ["one two three", "one two", "something else", "one two three four five six"], "kept": [0, 3]},
+        {"texts": ["one two", "one three", "one two"], "params": {"short": "compare"}, "kept": [0, 1]},
+        {"texts": ["one two", "one two", ""], "params": {"short": "keep"}, "kept": [0, 1, 2]},
+        {
+            "texts": ["The same long text, with a few words", "The same long text, with a few words.", "Another text"],
+            "params": {"tokenization": "character", "window_size": 24, "bands": 20, "rows": 13},
+            "kept": [0, 2],
+        },
         {
             "texts": ["a line\nand the next one of it", "a line and the next one of it"],
             "params": {"window_size": 2, "num_bands": 1, "num_rows_per_band": 64},
@@ -284,7 +320,18 @@ OPERATOR = {
 
 def check(params: dict[str, Any]) -> list[str]:
     """Problems that prevent a run with these parameters."""
-    return _bands_fit(params) + _tokenizer(params)
+    return _bands_alone(params) + _bands_fit(params) + _tokenizer(params)
+
+
+def _bands_alone(params: dict[str, Any]) -> list[str]:
+    """Problems of `bands` and `rows`, which replace the other names of the same numbers."""
+    own = [name for name in ("bands", "rows") if params.get(name)]
+    if not own:
+        return []
+    if len(own) == 1:
+        return [f"{own[0]} needs {'rows' if own == ['bands'] else 'bands'} beside it, such as bands: 20, rows: 13"]
+    others = ("num_bands", "num_rows_per_band", "num_buckets", "hashes_per_bucket")
+    return [f"{name} is another name of what bands and rows say; leave it out" for name in others if params.get(name)]
 
 
 def _bands_fit(params: dict[str, Any]) -> list[str]:
@@ -321,6 +368,7 @@ def minhash_marks(
     threshold: float,
     bands: int | None,
     rows: int | None,
+    short: str,
 ) -> pa.Array:
     """Band keys and signature of each text; see `minhash_texts.signatures`. Bands and rows default to the best ones."""
     from refinery.kernels.dedup import minhash_bands, minhash_texts
@@ -329,7 +377,7 @@ def minhash_marks(
         bands, rows = minhash_bands.optimum(threshold, permutations)
     room = minhash_texts.room_of_thread()
     found = minhash_texts.split(column, normalize, tokenization, lowercase, ignore_pattern, tokenizer_model, room)
-    return minhash_texts.signatures(found, window, hash, permutations, bands, rows)
+    return minhash_texts.signatures(found, window, hash, permutations, bands, rows, short)
 
 
 def minhash_shingles(

@@ -67,7 +67,7 @@ class BandMatcher(SampleDefaults):
 
     def key_of_short(self, params: Mapping[str, Any]) -> tuple[str, int] | None:
         """The first band of Data-Juicer's signature of no shingle: all its minima are the largest number."""
-        if params.get("hash") != "data_juicer" or params.get("verify"):
+        if treatment_of_short(params) != "data_juicer" or params.get("verify"):
             return None
         import numpy as np
 
@@ -75,6 +75,10 @@ class BandMatcher(SampleDefaults):
 
         bands, rows = bands_and_rows(params)
         return "band_0", int(band_keys(np.full((1, bands * rows), 2**32 - 1, np.uint32), bands, rows)[0, 0])
+
+    def mark_of_short(self, params: Mapping[str, Any]) -> tuple[str, Any] | None:
+        """The column `short` of MinHash."""
+        return ("short", True) if {"short", "window_size"} <= params.keys() else None
 
     def script(self, params: Mapping[str, Any]) -> MatchScript:
         """Statements of the script that find pairs."""
@@ -101,10 +105,17 @@ def _equal(keys: KeyRelations, bands: Sequence[str]) -> Iterator[Pairs]:
     yield from pairs_in_memory(keys, bands)
 
 
+def treatment_of_short(params: Mapping[str, Any]) -> str:
+    """Treatment of texts with fewer tokens than the window, for the parameters of MinHash."""
+    return str(params.get("short") or ("data_juicer" if params.get("hash") == "data_juicer" else "compare"))
+
+
 def bands_and_rows(params: Mapping[str, Any]) -> tuple[int, int]:
     """Number of bands of a signature and of minima in each band, for the parameters of a deduplicator."""
     if params.get("num_buckets") or params.get("hashes_per_bucket"):
         return params.get("num_buckets") or 14, params.get("hashes_per_bucket") or 8
+    if params.get("bands") and params.get("rows"):
+        return params["bands"], params["rows"]
     if params.get("num_bands") and params.get("num_rows_per_band"):
         return params["num_bands"], params["num_rows_per_band"]
     from refinery.kernels.dedup.minhash_bands import optimum

@@ -34,6 +34,10 @@ class SampleDefaults:
         """None: texts of few tokens are compared as all others."""
         return None
 
+    def mark_of_short(self, params: Mapping[str, Any]) -> tuple[str, Any] | None:
+        """None: texts of few tokens are not counted."""
+        return None
+
     def pairs_among(self, keys: KeyRelations, column: str, params: Mapping[str, Any]) -> Iterator[Pairs]:
         """Nothing, since there are no columns of candidates."""
         return iter(())

@@ -56,6 +56,10 @@ class HammingMatcher(SampleDefaults):
         """The value 0, unless such texts are no duplicates."""
         return None if params.get("short") == "keep" else ("simhash", 0)
 
+    def mark_of_short(self, params: Mapping[str, Any]) -> tuple[str, Any] | None:
+        """The value 0 of SimHash; with `short: keep` such texts have none."""
+        return ("simhash", 0) if {"short", "window_size"} <= params.keys() else None
+
     def script(self, params: Mapping[str, Any]) -> MatchScript:
         """Statements of the script that find pairs."""
         values = {

@@ -188,6 +188,12 @@ class SampleMatcher(Matcher, Protocol):
         A matcher without this method is one that says None.
         """
 
+    def mark_of_short(self, params: Mapping[str, Any]) -> tuple[str, Any] | None:
+        """The match key, column and value, by which texts of fewer tokens than a shingle are counted; None if they are not.
+
+        A matcher without this method is one that says None.
+        """
+
     def equal_columns(self, names: Sequence[str], params: Mapping[str, Any]) -> list[tuple[str, int]] | None:
         """Columns of stored match keys in each of which equal samples match, with the number `how`.
 

@@ -9,7 +9,13 @@ SURVIVOR_PARAMS: dict[str, dict[str, Any]] = {
     "keep": {
         "type": "str",
         "default": "first",
-        "doc": "Sample of a cluster to keep: `first`, or the first by an SQL order such as `length(text) desc`.",
+        "doc": "Sample of a cluster to keep: `first`, `longest` (characters of the text), `newest` (see date_key), or the "
+        "first by an SQL order such as `score desc`.",
+    },
+    "date_key": {
+        "type": "str",
+        "default": "date",
+        "doc": "Field with the date for `keep: newest`, such as the date of the crawl: a date, a time, or text in ISO 8601.",
     },
     "max_cluster_size": {
         "type": "int",

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from refinery.compiler.deduplicators import sql_of
 from refinery.compiler.templates import ident, lit
@@ -21,29 +22,32 @@ from refinery.dedup.match_keys import MatchKeys
 from refinery.dedup.matchers.equal import pairs_of, same_key
 from refinery.dedup.matchers.model import Pairs
 from refinery.dedup.tasks.files import connected, limits, local, opened, work
-from refinery.kernels.core.arrow import numbers, present
+from refinery.kernels.core.arrow import numbers
 from refinery.storage.open import open_store
 from refinery.storage.store import Store
 from refinery.workers.executor import TaskPlace
 
 
-def look(place: TaskPlace, short: tuple[str, int] | None, names: Sequence[str]) -> str:
-    """Columns, number of rows and bytes of some files of match keys, and number of rows with the key `short`, as JSON."""
-    store, columns, rows, size, few = open_store(place.store), list[str](), 0, 0, 0
+def look(place: TaskPlace, keys: Sequence[tuple[str, Any]], names: Sequence[str]) -> str:
+    """Columns, number of rows and bytes of some files of match keys, and the number of rows with each of some keys, as JSON.
+
+    keys: a column and a value each.
+    """
+    store, columns, rows, size, counts = open_store(place.store), list[str](), 0, 0, [0] * len(keys)
     for name in names:
         with opened(store, name) as file:
             columns += [column for column in file.schema_arrow.names if column not in columns]
             rows += file.metadata.num_rows
             size += sum(file.metadata.row_group(group).total_byte_size for group in range(file.num_row_groups))
-            few += _equal_rows(file, *short) if short else 0
-    return json.dumps({"columns": columns, "rows": rows, "bytes": size, "short": few})
+            counts = [count + _equal_rows(file, *key) for count, key in zip(counts, keys, strict=True)]
+    return json.dumps({"columns": columns, "rows": rows, "bytes": size, "counts": counts})
 
 
-def _equal_rows(file: Any, column: str, value: int) -> int:
-    if column not in file.schema_arrow.names:
+def _equal_rows(file: Any, column: str, value: Any) -> int:
+    if column not in file.schema_arrow.names or not file.metadata.num_rows:
         return 0
-    keys = file.read([column]).column(0).combine_chunks()
-    return int(((numbers(keys) == value) & present(keys)).sum())
+    keys = file.read([column]).column(0)
+    return keys.null_count if value is None else pc.sum(pc.equal(keys, pa.scalar(value, keys.type))).as_py() or 0
 
 
 def divide(

@@ -44,8 +44,8 @@ def band_keys(minima: np.ndarray, bands: int, rows_per_band: int) -> np.ndarray:
     return keys
 
 
-def match_keys(minima: np.ndarray, present: np.ndarray, bands: int, rows_per_band: int) -> pa.Array:
-    """Struct of `bands` (list of uint64) and `signature` (binary, low 16 bits per minimum); NULL where not present."""
+def match_keys(minima: np.ndarray, present: np.ndarray, bands: int, rows_per_band: int, short: np.ndarray) -> pa.Array:
+    """Struct of `bands` (list of uint64), `signature` (binary, low 16 bits per minimum) and `short`; NULL where not present."""
     rows = len(minima)
     kept = np.ascontiguousarray(minima) if present.all() else minima[np.flatnonzero(present)]
     keys, low = band_keys(kept, bands, rows_per_band), kept.astype("<u2")
@@ -56,7 +56,7 @@ def match_keys(minima: np.ndarray, present: np.ndarray, bands: int, rows_per_ban
     lists = pa.Array.from_buffers(pa.list_(pa.uint64()), rows, [nulls, ends], missing, children=[ints(keys.ravel())])
     ends = pa.py_buffer((sizes * low.shape[1] * 2).astype(np.int32))
     blobs = pa.Array.from_buffers(pa.binary(), rows, [nulls, ends, pa.py_buffer(low.ravel())], missing)
-    return structs(present, bands=lists, signature=blobs)
+    return structs(present, bands=lists, signature=blobs, short=pa.array(short))
 
 
 @entry("uint32[,] int64 uint64[,]")

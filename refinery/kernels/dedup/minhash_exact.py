@@ -60,8 +60,8 @@ record(Block, "int64[] int64[] int64[] int64[] int64[] uint32[] uint32[]")
 def data_juicer_minima(split: Tokens, window: int, permutations: int) -> tuple[np.ndarray, np.ndarray]:
     """Minima by Data-Juicer's hash functions and permutations, equal to those that Data-Juicer computes.
 
-    A text of fewer tokens than the window, or of none, has the largest value in place of each minimum, so all such
-    texts have the same signature.
+    A text of fewer tokens than the window is one shingle; it is for the caller to treat it as Data-Juicer does.
+    A text without tokens has no shingle, and the largest value in place of each minimum. Also a mask of the rows that have a shingle.
     """
     drawn = data_juicer_parameters(-(-permutations // GROUP) * GROUP)
     minima = np.full((len(split.valid), len(drawn.factors)), NONE, np.uint32)
@@ -70,7 +70,7 @@ def data_juicer_minima(split: Tokens, window: int, permutations: int) -> tuple[n
     )
     best, seen = np.empty((3, len(drawn.factors)), np.uint32), np.zeros(SEEN, np.uint64)
     _minima(*split[:4], window, drawn, block, lanes(), best, seen, minima)
-    return minima[:, :permutations], split.valid
+    return minima[:, :permutations], split.valid & (np.diff(split.firsts) > 1)
 
 
 @cached(8)
@@ -95,12 +95,14 @@ def data_juicer_parameters(permutations: int) -> Permutations:
 def _minima(data, starts, firsts, gap, window, drawn, block, lanes, best, seen, minima):
     filled = segments = 0
     for row in range(len(firsts) - 1):
-        at, end = firsts[row], firsts[row + 1] - window
+        tokens = firsts[row + 1] - firsts[row] - 1
+        width = min(window, tokens)
+        at, end = firsts[row], firsts[row] + (tokens - width + 1 if tokens > 0 else 0)
         while at < end:
             taken = min(end - at, BLOCK - filled)
             for i in range(taken):
                 block.begins[filled + i] = starts[at + i]
-                block.ends[filled + i] = starts[at + i + window] - gap
+                block.ends[filled + i] = starts[at + i + width] - gap
             at += taken
             filled += taken
             block.rows[segments], block.stops[segments] = row, filled

@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-from refinery.kernels.dedup.minhash import fast_minima
+from refinery.kernels.dedup.minhash import NONE, fast_minima
 from refinery.kernels.dedup.minhash_bands import match_keys
 from refinery.kernels.dedup.minhash_exact import data_juicer_minima
 from refinery.kernels.dedup.minhash_shingles import shingle_sets
@@ -31,13 +32,21 @@ def split(
     return tokens(column, tokenization, lowercase, ignore_pattern, tokenizer_model, room)
 
 
-def signatures(split: Tokens, window: int, hash: str, permutations: int, bands: int, rows_per_band: int) -> pa.Array:
-    """Struct of `bands` (list of uint64, one key per band) and `signature` (binary, two bytes per permutation).
+def signatures(
+    split: Tokens, window: int, hash: str, permutations: int, bands: int, rows_per_band: int, short: str
+) -> pa.Array:
+    """Struct of `bands` (list of uint64, one key per band), `signature` (binary, two bytes per permutation), and `short`.
 
-    NULL for a NULL text, and for a text without tokens unless hash is `data_juicer`.
+    `short` is true for a text of fewer tokens than the window. Such a text has the largest value for each minimum where the
+    parameter is `data_juicer`, it is one shingle where it is `compare` (without tokens: NULL), and else NULL. NULL for a NULL text.
     """
-    minima = data_juicer_minima if hash == "data_juicer" else fast_minima
-    return match_keys(*minima(split, window, permutations), bands, rows_per_band)
+    few = np.diff(split.firsts) <= window
+    minima, present = (data_juicer_minima if hash == "data_juicer" else fast_minima)(split, window, permutations)
+    if short == "keep":
+        present = present & ~few
+    elif short == "data_juicer":
+        minima[few], present = NONE, split.valid
+    return match_keys(minima, present, bands, rows_per_band, few)
 
 
 _local = threading.local()

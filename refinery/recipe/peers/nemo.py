@@ -109,9 +109,9 @@ def _workflow(name: str, stage: Mapping[str, Any], line: int) -> Item:
             "tokenization": "character",
             "window_size": int(stage.get("char_ngrams", 24)),
             "lowercase": False,
-            "num_permutations": bands * rows,
-            "num_bands": bands,
-            "num_rows_per_band": rows,
+            "bands": bands,
+            "rows": rows,
+            "short": "compare",
         }
         notes = ["The same shingles and bands with other hash functions: clusters are alike, not equal."]
         return Item(name, line, [{"document_minhash_deduplicator": params}], notes=notes)

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from refinery.dedup.matchers.bands import treatment_of_short
 from refinery.kernels.dedup import jaccard, minhash, minhash_bands, minhash_exact, minhash_texts, sha1
 from refinery.kernels.dedup.shingles import tokens
 from refinery.operators import load_module, read_operator
@@ -32,15 +33,15 @@ def complete(**params: Any) -> dict[str, Any]:
 def marks(texts: list[str | None], **params: Any) -> list[dict[str, Any] | None]:
     p = complete(**params)
     bands, rows, permutations = p["num_bands"], p["num_rows_per_band"], p["num_permutations"]
-    if p["num_buckets"]:
-        bands, rows = p["num_buckets"], p["hashes_per_bucket"]
+    if p["num_buckets"] or p["bands"]:
+        bands, rows = p["num_buckets"] or p["bands"], p["hashes_per_bucket"] or p["rows"]
         permutations = bands * rows
     shingles = [p[n] for n in ("normalize", "tokenization", "lowercase", "ignore_pattern", "tokenizer_model")]
     window = p["n_grams"] or p["window_size"]
     column = pa.array(texts, pa.string())
     threshold = p["jaccard_threshold"]
     return FUNCTIONS.minhash_marks(
-        column, *shingles, window, p["hash"], permutations, threshold, bands, rows
+        column, *shingles, window, p["hash"], permutations, threshold, bands, rows, treatment_of_short(p)
     ).to_pylist()
 
 
@@ -102,11 +103,12 @@ def check_minima(texts: list[str], window: int, permutations: int) -> None:
     drawn = minhash_exact.data_juicer_parameters(permutations)
     for row, text in enumerate(texts):
         words = [word for word in text.lower().split(" ") if word]
-        shingles = {" ".join(words[i : i + window]).encode() for i in range(len(words) - window + 1)}
+        width = min(window, len(words))
+        shingles = {" ".join(words[i : i + width]).encode() for i in range(len(words) - width + 1) if words}
         hashes = [first_bytes(shingle) for shingle in shingles]
         parameters = zip(drawn.factors.tolist(), drawn.terms.tolist(), strict=True)
         assert found[row].tolist() == [minimum(hashes, a, b) for a, b in parameters]
-    assert present.all()
+    assert present.tolist() == [bool(text.strip(" ")) for text in texts]
 
 
 def test_data_juicers_minima_are_those_of_its_formula():
@@ -208,11 +210,33 @@ def test_short_texts_and_texts_without_tokens():
     assert clusters(same) == [0, 0, 0, 0, 0, 5, 6]
 
 
+@pytest.mark.parametrize("hash", ["data_juicer", "fast"])
+def test_short_texts_are_equal_or_compared_or_left_out(hash):
+    values = ["a b c d e f", "a b", "c d", "A b", "", " ", None]
+    found = {kind: marks(values, hash=hash, short=kind) for kind in ("data_juicer", "compare", "keep")}
+    assert clusters(found["data_juicer"]) == [0, 1, 1, 1, 1, 1, 6]
+    assert clusters(found["compare"]) == [0, 1, 2, 1, 4, 5, 6]
+    assert clusters(found["keep"]) == [0, 1, 2, 3, 4, 5, 6]
+    short = {kind: [mark and mark["short"] for mark in one] for kind, one in found.items()}
+    assert short["data_juicer"] == [False, True, True, True, True, True, None]
+    assert short["compare"] == [False, True, True, True, None, None, None]
+    assert short["keep"] == [False, *[None] * 6]
+
+
+def test_bands_and_rows_give_the_permutations():
+    values = ["one two three four five six", "one two three four five six seven"]
+    assert marks(values, bands=14, rows=8) == marks(values, num_permutations=112, num_bands=14, num_rows_per_band=8)
+    assert OPERATOR.check(complete(bands=20, rows=13)) == []
+    assert "rows beside it" in OPERATOR.check(complete(bands=20))[0]
+    assert "bands beside it" in OPERATOR.check(complete(rows=20))[0]
+    assert "num_buckets" in OPERATOR.check(complete(bands=20, rows=13, num_buckets=3))[0]
+
+
 def test_a_signature_holds_the_low_bits_of_the_minima_and_fewer_permutations_are_a_prefix():
     found = tokens(pa.array(["a b c d e f g"] * 2 + ["x"]), "space", True, None)
     minima, _ = minhash.fast_minima(found, 3, 30)
     assert (minhash.fast_minima(found, 3, 7)[0] == minima[:, :7]).all()
-    blobs = minhash_texts.signatures(found, 3, "fast", 30, 5, 6).field("signature").to_pylist()
+    blobs = minhash_texts.signatures(found, 3, "fast", 30, 5, 6, "compare").field("signature").to_pylist()
     assert [np.frombuffer(blob, "<u2").tolist() for blob in blobs] == (minima & 0xFFFF).tolist()
 
 

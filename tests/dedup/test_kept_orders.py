@@ -1,0 +1,69 @@
+"""Orders of `keep` by name: longest, newest."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import refinery
+from refinery.errors import OperatorError, RecipeError
+from tests.runs import exported, refine
+
+ROWS: list[dict[str, Any]] = [
+    {"text": "bb", "date": "2024-03-01T00:30:00+02:00", "meta": {"date": "2019-01-01"}},  # 29 February, UTC
+    {"text": "a", "date": "2024-03-01", "meta": {"date": "2020-01-01"}},
+    {"text": "cccc", "date": "2023-12-31T23:59:59Z", "meta": {"date": None}},
+    {"text": "cccc", "date": "soon", "meta": {}},
+]
+ALL = {"key": "1"}
+
+
+def kept(folder: Path, params: dict[str, Any], rows: list[dict[str, Any]] | None = None) -> tuple[str, list[str]]:
+    """The text that stays, and the notes on dates."""
+    run = refine(folder, rows or ROWS, [{"key_deduplicator": {**ALL, **params}}])
+    [row] = exported(run)
+    return row["text"], [note for note in run.warnings if "keep: newest" in note]
+
+
+def test_the_longest_text_stays_and_of_equal_ones_the_first(tmp_path: Path) -> None:
+    run = refine(tmp_path, ROWS, [{"key_deduplicator": {**ALL, "keep": "longest"}}])
+    assert [row["date"] for row in exported(run)] == ["2023-12-31T23:59:59Z"]
+
+
+def test_the_newest_sample_stays(tmp_path: Path) -> None:
+    text, notes = kept(tmp_path, {"keep": "newest"})
+    assert text == "a"
+    assert notes == [
+        "recipe, step 1: key_deduplicator: keep: newest: 1 of the compared samples has no date in the field 'date', and "
+        "counts as older than all others"
+    ]
+
+
+def test_the_date_may_be_a_member_of_a_field(tmp_path: Path) -> None:
+    assert kept(tmp_path, {"keep": "newest", "date_key": "meta.date"})[0] == "a"
+
+
+def test_the_date_may_be_a_column_of_times(tmp_path: Path) -> None:
+    days = pa.array([3, 5, None], pa.timestamp("s"))
+    table = pa.table({"text": ["x", "y", "z"], "crawled": days})
+    recipe = {"process": [{"key_deduplicator": {**ALL, "keep": "newest", "date_key": "crawled"}}]}
+    run = refinery.run({**recipe, "export_path": str(tmp_path / "out.jsonl")}, dataset=table)
+    assert [row["text"] for row in exported(run)] == ["y"]
+
+
+def test_a_field_without_dates_ends_the_run(tmp_path: Path) -> None:
+    with pytest.raises(OperatorError, match="no sample has a date in the field 'year'. Set date_key"):
+        kept(tmp_path, {"keep": "newest", "date_key": "year"}, [{"text": text, "year": 2020} for text in "ab"])
+
+
+def test_a_missing_field_is_a_mistake_of_the_recipe(tmp_path: Path) -> None:
+    with pytest.raises((RecipeError, OperatorError), match="crawled"):
+        kept(tmp_path, {"keep": "newest", "date_key": "crawled"})
+
+
+def test_a_field_called_newest_is_named_in_quotes(tmp_path: Path) -> None:
+    rows = [{"text": "a", "newest": 2}, {"text": "b", "newest": 1}]
+    assert kept(tmp_path, {"keep": '"newest"'}, rows)[0] == "b"
