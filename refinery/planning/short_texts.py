@@ -40,11 +40,11 @@ def _short(texts: Sequence[str], params: Any) -> int:
     if params.get("tokenization") not in _TOKENS:
         return 0
     import numpy as np
-    import pyarrow as pa
 
+    from refinery.kernels.core.arrow import of_texts
     from refinery.kernels.dedup.minhash_texts import split
 
     how = (params["tokenization"], params["lowercase"], params["ignore_pattern"])
-    tokens = split(pa.array(texts, pa.large_string()), params.get("normalize") or "none", *how, None)
+    tokens = split(of_texts(texts), params.get("normalize") or "none", *how, None)
     window = params.get("n_grams") or params["window_size"]
     return int((np.diff(tokens.firsts) <= window).sum())

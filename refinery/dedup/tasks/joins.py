@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from refinery.compiler.deduplicators import sql_of
 from refinery.compiler.templates import ident, lit
@@ -22,7 +21,7 @@ from refinery.dedup.match_keys import MatchKeys
 from refinery.dedup.matchers.equal import pairs_of, same_key
 from refinery.dedup.matchers.model import Pairs
 from refinery.dedup.tasks.files import connected, limits, local, opened, work
-from refinery.kernels.core.arrow import numbers
+from refinery.kernels.core.arrow import numbers, present
 from refinery.storage.open import open_store
 from refinery.storage.store import Store
 from refinery.workers.executor import TaskPlace
@@ -46,8 +45,12 @@ def look(place: TaskPlace, keys: Sequence[tuple[str, Any]], names: Sequence[str]
 def _equal_rows(file: Any, column: str, value: Any) -> int:
     if column not in file.schema_arrow.names or not file.metadata.num_rows:
         return 0
-    keys = file.read([column]).column(0)
-    return keys.null_count if value is None else pc.sum(pc.equal(keys, pa.scalar(value, keys.type))).as_py() or 0
+    keys = file.read([column]).column(0).combine_chunks()
+    if value is None:
+        return int(keys.null_count)
+    if value is True:
+        return int(keys.true_count)
+    return int(((numbers(keys) == value) & present(keys)).sum())
 
 
 def divide(

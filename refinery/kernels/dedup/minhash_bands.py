@@ -56,7 +56,7 @@ def match_keys(minima: np.ndarray, present: np.ndarray, bands: int, rows_per_ban
     lists = pa.Array.from_buffers(pa.list_(pa.uint64()), rows, [nulls, ends], missing, children=[ints(keys.ravel())])
     ends = pa.py_buffer((sizes * low.shape[1] * 2).astype(np.int32))
     blobs = pa.Array.from_buffers(pa.binary(), rows, [nulls, ends, pa.py_buffer(low.ravel())], missing)
-    return structs(present, bands=lists, signature=blobs, short=pa.array(short))
+    return structs(present, bands=lists, signature=blobs, short=short)
 
 
 @entry("uint32[,] int64 uint64[,]")
