@@ -24,7 +24,9 @@ from refinery.dedup.index import open_index
 from refinery.dedup.index_pieces import IndexTasks, Pieces
 from refinery.dedup.kept_dates import notes_on_dates
 from refinery.dedup.matchers.model import SampleMatcher
+from refinery.dedup.matchers.ngrams import NgramMatcher
 from refinery.dedup.model import DedupInput, DedupResult
+from refinery.dedup.ngrams import NgramTasks
 from refinery.dedup.partitions import LinkFiles, Partitions
 from refinery.dedup.search import SearchTasks
 from refinery.dedup.short_texts import Key, ShortTexts, key_of_short, leaves_out_short, mark_of_short, note_on_short
@@ -249,14 +251,8 @@ class Barrier:
 
     def _units(self, inputs: DedupInput, findings: DedupResult) -> Callable[[], None]:
         """Record the units to remove; nothing is left to write."""
-        rows, sql = self._look(inputs.files)["rows"], statement_of(inputs.operator, inputs.step.params)
-        shares = max(-(-rows // _MOST), self._parts(rows))
-        divided = self._divide(inputs, ["_row", "unit"], ["key"], shares, rows) if shares > 1 else []
-        calls: list[Sequence[Share]] = [own for own in divided if own] if shares > 1 else [[]]
-        names = self._exchange.names("found", len(calls), "parquet")
-        shared, label = ([] if shares > 1 else list(inputs.files), sql), f"{inputs.step.name}: equal units"
-        counts = self._executor.map(joins.units, list(zip(calls, names, strict=True)), shared, label)
-        written = [str(self._store.fetch(n)) for n, count in zip(names, counts, strict=True) if int(count)]
+        names = self._known_ngrams if isinstance(inputs.operator.matcher, NgramMatcher) else self._equal_units
+        written = [str(self._store.fetch(name)) for name in names(inputs, findings)]
         if written:
             path = inputs.folder / "duplicates.parquet"
             self._in_order(written, str(path), inputs)
@@ -264,6 +260,22 @@ class Barrier:
             findings.duplicates = (f"{self._folder}/duplicates.parquet",)
             self._results.publish(path, *findings.duplicates)
         return _nothing
+
+    def _known_ngrams(self, inputs: DedupInput, findings: DedupResult) -> list[str]:
+        """Files of the units of whose n-grams a filter has most."""
+        tasks = NgramTasks(self._executor, self._exchange, self._store, inputs)
+        return tasks.removed(self._look(inputs.files)["bytes"], findings.notes)
+
+    def _equal_units(self, inputs: DedupInput, findings: DedupResult) -> list[str]:
+        """Files of the units that are equal to others and go."""
+        rows, sql = self._look(inputs.files)["rows"], statement_of(inputs.operator, inputs.step.params)
+        shares = max(-(-rows // _MOST), self._parts(rows))
+        divided = self._divide(inputs, ["_row", "unit"], ["key"], shares, rows) if shares > 1 else []
+        calls: list[Sequence[Share]] = [own for own in divided if own] if shares > 1 else [[]]
+        names = self._exchange.names("found", len(calls), "parquet")
+        shared, label = ([] if shares > 1 else list(inputs.files), sql), f"{inputs.step.name}: equal units"
+        counts = self._executor.map(joins.units, list(zip(calls, names, strict=True)), shared, label)
+        return [name for name, count in zip(names, counts, strict=True) if int(count)]
 
     def _in_order(self, files: Sequence[str], target: str, inputs: DedupInput) -> None:
         """Write the units from all tasks to one file, by sample and unit."""

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from refinery.errors import OperatorError
 
 
-def check(step: Any, largest: int, alive: Mapping[str, int], removed: Mapping[str, int]) -> list[str]:
-    """Warnings about clusters and removals that exceed the limits.
+def check(
+    step: Any,
+    largest: int,
+    alive: Mapping[str, int],
+    removed: Mapping[str, int],
+    counted: str = "samples",
+    others: Sequence[str] = (),
+) -> list[str]:
+    """Warnings about clusters and removals that exceed the limits, and other ones.
 
-    largest: samples of the largest cluster. alive, removed: number of samples of each input before the step, and number that it removes. With `on_excess: fail`,
+    largest: samples of the largest cluster. alive, removed: number of samples (or of what is `counted`) of each input before the step, and number that it removes. With `on_excess: fail`,
     raises OperatorError with the same text instead.
     """
-    excesses = [*_large(step, largest), *_shares(step, alive, removed)]
+    excesses = [*others, *_large(step, largest), *_shares(step, alive, removed, counted)]
     if excesses and step.params.get("on_excess", "fail") == "fail":
         cure = "Set on_excess: warn and look at the tables clusters and duplicates, or raise the limit"
         raise OperatorError(f"{step.where}: {step.name} {'; '.join(excesses)}. {cure}")
@@ -28,12 +35,12 @@ def _large(step: Any, largest: int) -> list[str]:
     return [f"found a cluster of {largest} samples, more than max_cluster_size, which is {limit}"]
 
 
-def _shares(step: Any, alive: Mapping[str, int], removed: Mapping[str, int]) -> list[str]:
+def _shares(step: Any, alive: Mapping[str, int], removed: Mapping[str, int], counted: str) -> list[str]:
     limit = step.params.get("max_removed_share")
     if limit is None:
         return []
     excesses = []
-    totals = {"all samples": (sum(removed.values()), sum(alive.values()))}
+    totals = {f"all {counted}": (sum(removed.values()), sum(alive.values()))}
     totals |= {name: (removed.get(name, 0), alive[name]) for name in alive} if len(alive) > 1 else {}
     for name, (gone, before) in totals.items():
         if before and gone / before > limit:

@@ -154,7 +154,8 @@ def _match_keys(part: ScriptPass, step: Any, operator: Operator) -> str:
     if f"{MATCH_KEY}marks" in part.program.match_keys:  # a function that returns several match keys at once
         columns = {name: f"{MATCH_KEY}marks.{name}" for name in columns}
     columns |= {key_name(column): column for column in order}
-    return _statement("marks", stage=part.number, name=step.name, units=operator.matcher.takes_units, columns=columns)
+    units = any(column.form == "rows" for column in operator.matcher.columns)
+    return _statement("marks", stage=part.number, name=step.name, units=units, columns=columns)
 
 
 def _pairs(part: ScriptPass, script: MatchScript) -> Iterator[str]:

@@ -218,7 +218,11 @@ def _called(parts: Sequence[ScriptPass], text: str) -> list[str]:
     known = {function.name for part in parts for function in part.program.functions}
     known |= {function.name for part in parts if part.operator is not None for function in part.operator.functions}
     called = _called_names(text)
-    return sorted(name for name in {*known, "hamming_pairs", "set_member", "last_members"} if name.lower() in called)
+    return sorted(
+        name
+        for name in {*known, "hamming_pairs", "units_in_filter", "set_member", "last_members"}
+        if name.lower() in called
+    )
 
 
 def _called_names(text: str) -> set[str]:

@@ -10,6 +10,7 @@ from refinery.dedup.matchers.cosine import CosineMatcher
 from refinery.dedup.matchers.exact import ExactMatcher
 from refinery.dedup.matchers.hamming import HammingMatcher
 from refinery.dedup.matchers.model import MatchColumn, Matcher, MatchSql, SampleMatcher
+from refinery.dedup.matchers.ngrams import NgramMatcher
 from refinery.dedup.matchers.units import UnitMatcher
 
 # Shipped matchers; operator folders of users add theirs (see refinery.operators.folders).
@@ -19,6 +20,7 @@ MATCHERS: dict[str, Matcher] = {
     "hamming": HammingMatcher(),
     "cosine": CosineMatcher(),
     "units": UnitMatcher(),
+    "ngrams": NgramMatcher(),
 }
 
 # Columns of the comparison by which candidates are verified.

@@ -15,6 +15,7 @@ import psutil
 
 from refinery.checkpoints.results import Checkpoints
 from refinery.common.lazy import pq
+from refinery.dedup.ngram_units import keys_of_units
 from refinery.execution.backend import backend_of
 from refinery.execution.job import Outcome
 from refinery.execution.run import execute_prepared
@@ -142,7 +143,7 @@ class MarkedRunner(StageRunner):
 
 def part_keys(stage: StageResult, first: np.ndarray) -> PartKeys:
     """The match keys that a stage has left. first: number of the first row of each shard."""
-    tables = [pq.read_table(path, columns=["_row", "key"]) for path in stage.files("match_keys")]
+    tables = [keys_of_units(pq.read_table(path)) for path in stage.files("match_keys")]
     rows, keys = (
         np.concatenate([numbers(table[name]) for table in tables] or [np.zeros(0, np.int64)])
         for name in ("_row", "key")

@@ -137,10 +137,17 @@ def test_copies_are_extrapolated(kind: str, tmp_path: Path) -> None:
     assert found.steps[1].rows.value == pytest.approx(found.steps[0].rows.value)
 
 
-def test_copies_of_paragraphs_are_extrapolated(tmp_path: Path) -> None:
+PARAGRAPHS = [
+    {"paragraph_deduplicator": None},
+    {"bloom_deduplicator": {"level": "paragraph", "n_grams": 2, "false_positive_rate": 1e-6}},
+]
+
+
+@pytest.mark.parametrize("step", PARAGRAPHS, ids=lambda step: next(iter(step)))
+def test_copies_of_paragraphs_are_extrapolated(step: dict[str, Any], tmp_path: Path) -> None:
     texts = [f"head {number % 20}\nbody {number}\nfoot of page\nbody {number}" for number in range(COUNT)]
     data = write_lines(tmp_path / "data.jsonl", [{"text": text} for text in texts])
-    content = content_of(data, [{"paragraph_deduplicator": None}])
+    content = content_of(data, [step])
     left = refinery.run(content).sql("SELECT bytes_out FROM steps").fetchall()[0][0]
     found = forecast_of(content).steps[0]
     assert found.rows.value == COUNT
