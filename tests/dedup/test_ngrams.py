@@ -14,9 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import refinery
 from refinery.dedup import ngram_filter, ngrams
+from refinery.dedup.exchange import Exchange
 from refinery.dedup.ngram_filter import Decision, FilterSize, false_positives, in_order
-from refinery.errors import OperatorError
+from refinery.errors import OperatorError, RecipeError
+from refinery.kernels.dedup import bloom
+from refinery.storage.open import open_store
 from refinery.workers.thread_executor import ThreadExecutor
 from tests.examples import share_of
 from tests.execution.ray.in_process import tasks_in_process
@@ -119,9 +123,6 @@ def found_in(
     folder: Path, texts: Any, cuts: Sequence[int], worth: int, **params: Any
 ) -> tuple[dict[Any, str], list[str], int]:
     """Units to remove, by row and number, and why; the notes, and the number of fillings. worth: -1 for a filter in parts."""
-    from refinery.dedup.exchange import Exchange
-    from refinery.storage.open import open_store
-
     inputs, executor = (
         Inputs(folder, stored(folder, texts, cuts), **params),
         ThreadExecutor(str(folder), 2, None, str(folder)),
@@ -160,6 +161,15 @@ def test_a_filter_in_parts_decides_as_one_in_order(
             assert one == {unit: f"{a} of {b} n-grams in the filter" for unit, (a, b) in expected.items()}
 
 
+def test_all_kernels_of_a_filter_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ngram_filter, "_LEAST_BITS", 1024)
+    params = {"duplicate_threshold": 0.6, "remember": "kept", "level": "paragraph", "false_positive_rate": 0.1}
+    texts = chains(5, 24)
+    one, _, _ = found_in(tmp_path / "one", texts, [], 1 << 40, **params)
+    parts, _, fillings = found_in(tmp_path / "parts", texts, [9], -1, **params)
+    assert parts == one and fillings == 3
+
+
 def test_a_long_chain_of_decisions_takes_few_fillings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each version of a text keeps most of the one before it: one task settles the chain, which needs no filling for each link."""
     monkeypatch.setattr(ngram_filter, "_LEAST_BITS", 2048)
@@ -184,8 +194,6 @@ def test_the_rate_of_false_positives_is_that_of_theory(rate: float) -> None:
     assert size.rate(measure.bits) == pytest.approx(rate, rel=0.1)
     full, words = size.content(measure.bits), size.empty(size.parts)
     assert full == pytest.approx(count, rel=0.01)
-    from refinery.kernels.dedup import bloom
-
     answers, kept = np.zeros(2 * count, np.bool_), np.zeros(2 * count, np.bool_)
     parts = bloom.part_of(keys, size.parts)
     bloom.decide(keys[:count], parts[:count], sizes[:count], words, size.bits, size.hashes, 1.0, True, answers, kept)
@@ -303,8 +311,6 @@ def test_tables_explain_what_was_removed(tmp_path: Path) -> None:
     ],
 )
 def test_parameters_that_do_not_fit_are_refused(params: dict[str, Any], problem: str, tmp_path: Path) -> None:
-    import refinery
-
     (tmp_path / "in.jsonl").write_text('{"text": "a"}\n', encoding="utf-8")
-    with pytest.raises(refinery.RecipeError, match=problem):
+    with pytest.raises(RecipeError, match=problem):
         refinery.run(recipe_of(tmp_path, [{"bloom_deduplicator": params}]))

@@ -137,6 +137,9 @@ def _deduplicators() -> dict[str, Callable[[list[str]], object]]:
             lambda c, removed: paragraphs.without_paragraphs(c, removed, "\n\n"),
         ),
     }
+    bloom = modules["bloom_deduplicator"]
+    found["n-grams"] = lambda texts: bloom.filter_ngrams(pa.array(texts), "both", "none", 1, 13)
+    found["n-grams, datatrove"] = lambda texts: bloom.filter_ngrams(pa.array(texts), "document", "datatrove", 1, 13)
     for kind in ("fast", "lines"):
         found[f"sentences, {kind}"] = partial(
             _units,

@@ -17,6 +17,7 @@ KERNELS = [entry.name for module in modules() for entry in entries(module)]
 # Tests that together call every kernel, with little data.
 CALLERS = """
     tests/dedup/test_large_groups.py::test_operators_find_the_clusters_of_a_union_find
+    tests/dedup/test_ngrams.py::test_all_kernels_of_a_filter_in_parts
     tests/dedup/test_semantic.py::test_cosines_of_a_kernel_have_the_bits_of_the_formula
     tests/dedup/test_short_texts.py
     tests/io/readers/test_read.py::test_a_frame_of_views_becomes_texts
@@ -45,6 +46,7 @@ CALLERS = """
     tests/kernels/dedup/test_simhash.py::test_examples
     tests/kernels/dedup/test_text_keys.py::test_examples
     tests/kernels/dedup/test_unionfind.py
+    tests/kernels/dedup/test_word_ngrams.py::test_ngrams_of_normalized_words
     tests/kernels/json/test_json_kernels.py
     tests/kernels/models/test_bpe.py::test_words_that_merges_do_not_reach
     tests/kernels/models/test_fasttext.py::test_scores_as_a_column

@@ -79,6 +79,13 @@ def test_clusters_are_those_of_the_run(step: dict[str, Any], seed: int) -> None:
     assert run.counts.removed
 
 
+@pytest.mark.parametrize("level", sampled(["both", "document"]))
+def test_a_filter_of_ngrams_is_that_of_the_run(level: str) -> None:
+    lines = [row | {"text": row["text"].replace(" w1", "\nw1")} for row in edited(3)]
+    run = same([{"bloom_deduplicator": {"level": level, "n_grams": 1, "duplicate_threshold": 0.4}}], lines)
+    assert run.counts.removed and len(run.sql("SELECT DISTINCT _row FROM duplicates").fetchall()) > 5
+
+
 def test_a_field_named_like_a_statistic() -> None:
     """A later stage asks for the statistic of an earlier one; the samples' own column of that name stays as it is."""
     process: list[Any] = [
