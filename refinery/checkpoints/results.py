@@ -128,6 +128,7 @@ class Checkpoints:
             for kind in ("duplicates", "clusters"):
                 setattr(findings, kind, tuple(plain[kind]))
             findings.units = {int(shard): name for shard, name in plain["units"]}
+            findings.sizes = {int(shard): name for shard, name in plain["sizes"]}
             findings.notes = [f"{where}{note}" for note in plain["notes"]]
             findings.extends = self.store.fetch(plain["extends"]) if plain["extends"] else None
             return findings
@@ -140,13 +141,21 @@ class Checkpoints:
         named["extends"] = _named(folder, findings.extends)
         ended = [named["extends"]] if named["extends"] else []
         stored = dict.fromkeys(place.name for place in findings.removed_in.values())
-        names = [*stored, *findings.duplicates, *findings.clusters, *ended, *findings.units.values()]
+        names = [
+            *stored,
+            *findings.duplicates,
+            *findings.clusters,
+            *ended,
+            *findings.units.values(),
+            *findings.sizes.values(),
+        ]
         files = {name: findings.seen.get(name) or size_and_digest(self.store.fetch(name)) for name in names}
         plain = {"key": key, "step": findings.step, "seconds": findings.seconds, "files": files, **named}
         places = [[shard, *astuple(place)] for shard, place in findings.removed_in.items()]
         plain |= {
             "removed_in": places,
             "units": list(findings.units.items()),
+            "sizes": list(findings.sizes.items()),
             "notes": [note.removeprefix(where) for note in findings.notes],
         }
         self.store.write_text(f"{folder}/{_BARRIER}", json.dumps(plain, ensure_ascii=False))

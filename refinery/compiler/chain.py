@@ -37,6 +37,7 @@ from refinery.compiler.user_names import (
     require_one_sample,
     resolve,
 )
+from refinery.dedup.matchers.params import size_field
 from refinery.errors import Problem, RecipeError
 from refinery.operators import Library, Operator
 from refinery.operators.bounds import kept_range
@@ -191,8 +192,13 @@ class _Compiler(ChainNames):
     def _all_steps(self) -> list[Any]:
         """The chain with the deduplicators at its ends, if these compute something in this stage."""
         before, after = self.around.before, self.around.after
-        applied = [before] if before is not None and self.library.operators[before.name].apply else []
+        applied = [before] if before is not None and self._is_applied(before) else []
         return [*applied, *self.steps, *([after] if after is not None else [])]
+
+    def _is_applied(self, before: Any) -> bool:
+        """Return whether the stage does something with the findings of the deduplicator before it."""
+        operator = self.library.operators[before.name]
+        return bool(operator.apply) or "save_cluster_size" in operator.fields_of(before.params)
 
     # Text fields
 
@@ -229,6 +235,9 @@ class _Compiler(ChainNames):
 
     def _take_out(self, step: Any, operator: Operator) -> None:
         """Remove from the text the units that the deduplicator of the stage before has found."""
+        if not operator.apply:
+            self._write_size(step)
+            return
         keys = self._keys(step)
         name = self.names.fixed("removed", step.index)
         self.chain.removed = name
@@ -239,8 +248,20 @@ class _Compiler(ChainNames):
             text, changed = self.version[keys][0], self.names.fixed("changed", step.index)
             self._end_filter(step, f"{self.alive} AND NOT ({changed} AND {text} = '')")
 
+    def _write_size(self, step: Any) -> None:
+        """Write the size of each sample's cluster, as the deduplicator of the stage before has found it; 1 without duplicates."""
+        field, name = size_field(step.params), self.names.fixed("size", step.index)
+        assert field is not None
+        self.chain.removed = name
+        self._from_source(name, BatchRead(self.reads.give_fixed("removed", name)))
+        size = parse(f"coalesce(CAST({name} AS BIGINT), 1)")
+        self._write_field(
+            step, field, "save_cluster_size", "BIGINT", size, f"{step.where} step {step.index} {step.name}"
+        )
+
     def _match_keys(self, step: Any, operator: Operator) -> None:
         """Define the match keys of each live sample, and the order in which samples are preferred."""
+        size_field(step.params)  # the next stage writes it
         keys = self._keys(step)
         if not self.schema.lines:
             self._check_column(keys[0])
@@ -351,7 +372,7 @@ class _Compiler(ChainNames):
         guarded = f"CASE WHEN {self.alive} THEN CAST({value.sql('duckdb')} AS {kind}) END"
         inner = self.names.free(f"_value_{step.index}", "value", step.index, name)
         column = self._define(step, inner, guarded, note, "inner")
-        as_json = json_of_text(column) if kind == "VARCHAR" else json_of_numbers(column, name)
+        as_json = json_of_text(column) if kind in ("VARCHAR", "BIGINT") else json_of_numbers(column, name)
         self._mapper(step, keys, {"text": parse(as_json)}, note)
         self.values[keys] = column
         self.chain.values[column] = keys

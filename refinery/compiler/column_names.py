@@ -22,11 +22,11 @@ LIGHT = GUARDS | {"changed"}
 # A name made from a text field, a parameter or an operator's own column is never one of them.
 _FIXED = re.compile(
     r"batch|kept|_(i|row|line|text|bad|bad_step|kind|rest|suffix|file|file_suffix|read|dropped|stats|grouping|tokens|units|rows)"
-    r"|_s\d+|_(alive|pass|delta|changed|bytes|chars|removed|dropped|term|fault|sound)_\d+|_(key|mark)_.*",
+    r"|_s\d+|_(alive|pass|delta|changed|bytes|chars|removed|size|dropped|term|fault|sound)_\d+|_(key|mark)_.*",
     re.DOTALL,
 )
 # Reserved names of the relation `batch`, whose other columns are named by the input.
-OF_BATCH = re.compile(r"batch|_(i|row|line|text|bad|kind|rest|suffix|file)|_removed_\d+")
+OF_BATCH = re.compile(r"batch|_(i|row|line|text|bad|kind|rest|suffix|file)|_(removed|size)_\d+")
 # Longer field names are cut, so that statements stay readable.
 _LONGEST = 40
 

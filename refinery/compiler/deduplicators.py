@@ -18,6 +18,11 @@ def key_name(column: str) -> str:
     return column.removeprefix(MATCH_KEY)
 
 
+def size_column(step: int) -> str:
+    """Column of the batch with the sizes of clusters that a deduplicator leaves for the next stage."""
+    return f"_size_{step}"
+
+
 def statement(name: str, /, **values: Any) -> str:
     """A rendered statement of `sql/deduplicators`."""
     return template(read_sql(f"deduplicators/_{name}.sql")).render(values)

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from refinery.compiler.deduplicators import key_name, matched, statement
+from refinery.compiler.deduplicators import key_name, matched, size_column, statement
 from refinery.dedup import limits
 from refinery.dedup.exchange import Exchange, Share
+from refinery.dedup.matchers.params import size_field
 from refinery.dedup.model import DedupInput, DedupResult
 from refinery.dedup.partitions import LinkFiles, Partitions
 from refinery.dedup.tasks import clusters, roots
@@ -64,6 +65,8 @@ class ClusterTasks:
             shares = self._spread(inputs, *self._gather(shares))
         settled = self._settle(inputs, shares)
         self._remove(settled, findings)
+        if size_field(inputs.step.params):
+            self._save_sizes(inputs.step.index, settled, findings)
         findings.duplicates = self._final("duplicates", _some(settled.removed))
         findings.clusters = self._final("clusters", _some(settled.members))
         findings.notes = limits.check(inputs.step, settled.largest, *_by_source(inputs, findings))
@@ -166,6 +169,14 @@ class ClusterTasks:
             findings.seen[name] = size, digest
             findings.removed_in |= {shard: RemovedIn(name, *place) for shard, *place in places}
         self._keep(names)
+
+    def _save_sizes(self, step: int, settled: _Settled, findings: DedupResult) -> None:
+        """Write the sizes of clusters for the next stage."""
+        calls = [(settled.members[part],) for part in _some(settled.members)]
+        for answer in self._run(clusters.sizes, calls, size_column(step), self._folder):
+            for shard, name, size, digest in json.loads(answer):
+                findings.sizes[shard], findings.seen[name] = name, (size, digest)
+        self._keep(findings.sizes.values())
 
     def _write_tables(self, inputs: DedupInput, settled: _Settled, findings: DedupResult) -> None:
         """Write the tables of duplicates and of clusters."""

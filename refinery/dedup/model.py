@@ -30,6 +30,7 @@ class DedupResult:
     tasks have noted them. duplicates: Parquet files, a row per removed sample or unit, in the order of samples. clusters:
     Parquet files of members, in the order of the samples that stay; none for units. Files have their names in the store, or
     are files of this machine until they are published. units: file of the removed units, by shard. index, extends: the index and the file to add to it.
+    sizes: files with the sizes of the clusters of the samples that stay, by shard, for `save_cluster_size`.
     writing: of `duplicates` and `clusters`, if that goes on beside the next stage; its result is its time in seconds.
     """
 
@@ -38,6 +39,7 @@ class DedupResult:
     duplicates: tuple[str, ...] = ()
     clusters: tuple[str, ...] = ()
     units: dict[int, str] = field(default_factory=dict)
+    sizes: dict[int, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     seconds: float = 0.0
     index: indexes.Index | None = None

@@ -80,8 +80,8 @@ def _left(done: Sequence[StageResult], shard: Shard, result: ShardResult) -> Sha
     stored = findings.removed_in.get(shard.index) if findings is not None else None
     removed = findings.of_shard(shard.index) if findings is not None and stored is None else nothing
     tables = tuple(d.results[shard.index].facts for d in done if d.results[shard.index].facts)
-    units = findings.units.get(shard.index) if findings is not None else None
-    tables += (units,) if units else ()
+    beside = {**findings.units, **findings.sizes}.get(shard.index) if findings is not None else None
+    tables += (beside,) if beside else ()
     removed_here = removed if stored is None else None
     part = Part(
         None, tables=tables, rows=result.rows_left, removed=removed_here, removed_in=stored, verbatim=result.verbatim

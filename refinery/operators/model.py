@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
 from refinery.dedup.matchers import MATCHERS, Matcher, SampleMatcher
+from refinery.dedup.matchers.params import size_field
 from refinery.errors import OperatorError
 from refinery.operators.home import is_shipped
 from refinery.operators.user_code import called, function_of
@@ -178,8 +180,11 @@ class Operator:
         return problems
 
     def fields_of(self, params: Mapping[str, Any]) -> dict[str, str]:
-        """The fields that a mapper writes with these parameters, by the parameter that names the field."""
-        return {name: str(params[name]) for name in self.writes if params.get(name) is not None}
+        """The fields that a step writes with these parameters, by the parameter that names the field."""
+        fields = {name: str(params[name]) for name in self.writes if params.get(name) is not None}
+        with suppress(ValueError):  # compiling reports it
+            fields |= {"save_cluster_size": size} if (size := size_field(params)) else {}
+        return fields
 
     def sql_of(self, params: Mapping[str, Any]) -> dict[str, str]:
         """The given parameters that are a person's SQL."""

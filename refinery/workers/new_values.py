@@ -10,7 +10,12 @@ import pyarrow as pa
 from refinery.compiler.program import Program
 from refinery.kernels.core.arrow import whole
 
-_TYPES = {"FLOAT[]": pa.list_(pa.float32()), "DOUBLE[]": pa.list_(pa.float64()), "VARCHAR": pa.string()}
+_TYPES = {
+    "FLOAT[]": pa.list_(pa.float32()),
+    "DOUBLE[]": pa.list_(pa.float64()),
+    "VARCHAR": pa.string(),
+    "BIGINT": pa.int64(),
+}
 
 
 def new_values(program: Program, done: pa.Table) -> tuple[dict[Any, pa.Array], dict[str, pa.Array]]:

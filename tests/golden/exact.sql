@@ -19,7 +19,7 @@ SELECT * EXCLUDE (filename), '.parquet' AS _suffix, filename AS _file
 );
 
 -- Stage 1: one pass over all samples. A filter only marks what it removes; steps see what is still there.
---     exact.yaml:7 step 1 key_deduplicator {key: "nullif(stars, 1)", keep: "length(text) desc"}: what it compares
+--     exact.yaml:7 step 1 key_deduplicator {key: "nullif(stars, 1)", keep: "longest"}: what it compares
 CREATE OR REPLACE TEMP TABLE facts_1 AS
 WITH _read AS NOT MATERIALIZED (
   SELECT

@@ -36,7 +36,7 @@ WHERE trim(line, E' \t\r\n') <> '';
 
 -- Stage 1: one pass over all samples. A filter only marks what it removes; steps see what is still there.
 --     simhash.yaml:6 step 1 sql_mapper {text: "replace(text, 'dog', 'cat')"}
---     simhash.yaml:8 step 2 document_simhash_deduplicator {window_size: 3, num_blocks: 12, hamming_distance: 10}: what it compares
+--     simhash.yaml:8 step 2 document_simhash_deduplicator {window_size: 3, num_blocks: 12, hamming_distance: 10, save_cluster_size: "copies"}: what it compares
 CREATE OR REPLACE TEMP TABLE facts_1 AS
 WITH _read AS NOT MATERIALIZED (
   SELECT
@@ -336,12 +336,29 @@ FROM (
 DELETE FROM batch WHERE _i IN (SELECT _row FROM duplicates WHERE step = 2);
 
 -- Stage 2: one pass over what is left. A filter only marks what it removes; steps see what is still there.
---     simhash.yaml:12 step 3 text_length_filter {max_len: 60}
+--     simhash.yaml:8 step 2 document_simhash_deduplicator {window_size: 3, num_blocks: 12, hamming_distance: 10, save_cluster_size: "copies"}
+--     simhash.yaml:13 step 3 text_length_filter {max_len: 60}
 CREATE OR REPLACE TEMP TABLE facts_2 AS
-WITH _read AS NOT MATERIALIZED (
+WITH batch AS NOT MATERIALIZED (
+  SELECT
+    samples.*,
+    removed.size AS _size_2
+  FROM temp.batch AS samples
+  LEFT JOIN (
+    SELECT
+      _row,
+      size
+    FROM clusters
+    WHERE
+      step = 2 AND survivor
+  ) AS removed
+    ON removed._row = samples._i
+), _read AS NOT MATERIALIZED (
   SELECT
     _i,
     CASE WHEN _kind = 'VARCHAR' THEN _line ->> '$.text' END AS _text_0,
+    CASE WHEN _kind = 'VARCHAR' THEN _size_2 END AS _size_2,
+    CASE WHEN _kind = 'VARCHAR' THEN CAST(_line -> '$.copies' AS TEXT) END AS _copies_0,
     CASE
       WHEN _kind = 'VARCHAR'
       THEN NULL
@@ -372,27 +389,46 @@ WITH _read AS NOT MATERIALIZED (
 ), _s2 AS NOT MATERIALIZED (
   SELECT
     *,
-    CASE WHEN _alive_0 THEN CAST(length(_text_0) AS BIGINT) END AS text_len /* simhash.yaml:12 step 3 text_length_filter */
+    CASE WHEN _alive_0 THEN CAST(coalesce(CAST(_size_2 AS BIGINT), 1) AS BIGINT) END AS _value_2 /* simhash.yaml:8 step 2 document_simhash_deduplicator */
   FROM _s1
 ), _s3 AS NOT MATERIALIZED (
   SELECT
     *,
-    _alive_0 AND coalesce(text_len >= 10 AND text_len <= 60, FALSE) AS _alive_3 /* whether step 3 keeps it */
+    CASE WHEN _alive_0 THEN nullif(CAST(to_json(_value_2) AS TEXT), _copies_0) END AS _delta_2 /* simhash.yaml:8 step 2 document_simhash_deduplicator */
   FROM _s2
+), _s4 AS NOT MATERIALIZED (
+  SELECT
+    *,
+    coalesce(_delta_2, _copies_0) AS _copies_2, /* text after step 2 */
+    NOT _delta_2 IS NULL AS _changed_2 /* whether step 2 changed it */
+  FROM _s3
+), _s5 AS NOT MATERIALIZED (
+  SELECT
+    *,
+    CASE WHEN _alive_0 THEN CAST(length(_text_0) AS BIGINT) END AS text_len /* simhash.yaml:13 step 3 text_length_filter */
+  FROM _s4
+), _s6 AS NOT MATERIALIZED (
+  SELECT
+    *,
+    _alive_0 AND coalesce(text_len >= 10 AND text_len <= 60, FALSE) AS _alive_3 /* whether step 3 keeps it */
+  FROM _s5
 )
 SELECT
   _i AS _row,
   _bad,
   CASE WHEN NOT _alive_3 THEN 3 END AS _dropped,
-  text_len
-FROM _s3;
+  text_len,
+  coalesce(_changed_2, FALSE) AS _changed_2,
+  CASE WHEN _alive_3 THEN _copies_2 END AS _out_copies
+FROM _s6;
 
 -- What all stages found out of every sample that could be read, and which step removed it.
 CREATE OR REPLACE TEMPORARY TABLE facts AS
 SELECT
   facts_1._row,
   coalesce(facts_1._dropped, facts_2._dropped, gone.step) AS _dropped,
-  facts_2.text_len
+  facts_2.text_len,
+  facts_2._out_copies
 FROM facts_1
 LEFT JOIN facts_2
   ON facts_2._row = facts_1._row
@@ -414,7 +450,7 @@ SELECT
   _row,
   _dropped AS step,
   CAST(CASE _dropped WHEN 3 THEN 'text_length_filter' END AS TEXT) AS operator,
-  CAST(CASE _dropped WHEN 3 THEN 'simhash.yaml:12' END AS TEXT) AS recipe_line,
+  CAST(CASE _dropped WHEN 3 THEN 'simhash.yaml:13' END AS TEXT) AS recipe_line,
   CAST(CASE _dropped
     WHEN 3
     THEN CASE
@@ -527,7 +563,8 @@ FROM (
 CREATE OR REPLACE TEMP VIEW kept AS
 SELECT
   batch._i,
-  rtrim(batch._line, E' \t\r\n') AS line
+  rtrim(batch._line, E' \t\r\n') AS line_0,
+  CASE WHEN facts._out_copies IS NULL THEN line_0 ELSE set_member(line_0, facts._out_copies, '["copies"]', FALSE) END AS line
 FROM batch JOIN facts ON facts._row = batch._i
 WHERE facts._dropped IS NULL;
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from refinery.compiler.column_names import Keys
-from refinery.compiler.deduplicators import MATCH_KEY, body, body_of, judged, key_name, matched, values_of
+from refinery.compiler.deduplicators import MATCH_KEY, body, body_of, judged, key_name, matched, size_column, values_of
 from refinery.compiler.model import Chain
 from refinery.compiler.program import Program, pretty
 from refinery.compiler.stages import Stage
@@ -199,5 +199,7 @@ def pass_over(part: ScriptPass, columns: Sequence[str], parts: Sequence[ScriptPa
         for column in program.batch_columns
         if column.kind == "carried"
     ]
-    source = render("deduplicators/_script_batch.sql", carried=carried, removed=program.removed)
+    before = part.stage.before
+    sizes_of = before.index if before is not None and program.removed == size_column(before.index) else None
+    source = render("deduplicators/_script_batch.sql", carried=carried, removed=program.removed, sizes_of=sizes_of)
     return pretty(with_batch(select, source))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 # Of every deduplicator that removes samples.
@@ -16,6 +17,12 @@ SURVIVOR_PARAMS: dict[str, dict[str, Any]] = {
         "type": "str",
         "default": "date",
         "doc": "Field with the date for `keep: newest`, such as the date of the crawl: a date, a time, or text in ISO 8601.",
+    },
+    "save_cluster_size": {
+        "type": "any",
+        "default": None,
+        "nullable": True,
+        "doc": "Field that gets the number of samples of the cluster, 1 for a sample without duplicates; true: `cluster_size`.",
     },
     "max_cluster_size": {
         "type": "int",
@@ -56,3 +63,13 @@ VERIFY_PARAMS: dict[str, dict[str, Any]] = {
         "doc": "Compute the exact Jaccard similarity of candidate pairs and drop pairs below jaccard_threshold.",
     },
 }
+
+
+def size_field(params: Mapping[str, Any]) -> str | None:
+    """The field that gets the size of a sample's cluster; None if it is not saved. Raises ValueError for another value."""
+    saved = params.get("save_cluster_size")
+    if saved is None or saved is False:
+        return None
+    if saved is not True and not (isinstance(saved, str) and saved.strip()):
+        raise ValueError(f"save_cluster_size is {saved!r}; set it to true, or to the name of a field")
+    return "cluster_size" if saved is True else str(saved)

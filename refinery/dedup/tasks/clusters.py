@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from refinery.common.digest import size_and_digest
 from refinery.common.lazy import pc, pq
+from refinery.dedup.cluster_sizes import write_sizes
 from refinery.dedup.clusters import Clusters, matches_of
 from refinery.dedup.exchange import Share, read_shares, write_groups
 from refinery.dedup.linked import gathered, renamed
@@ -190,6 +191,20 @@ def remove(place: TaskPlace, shares: Sequence[Share], to: str) -> str:
         seen = size_and_digest(folder / "rows")
         store.publish(folder / "rows", to)
     return json.dumps([seen, places])
+
+
+def sizes(place: TaskPlace, column: str, to: str, shares: Sequence[Share]) -> str:
+    """Write the sizes of the clusters of a partition's samples that stay, a file for each shard.
+
+    column: of the sizes in the files. to: folder of the files in the store. Returns shard, name, size and digest of each, as JSON.
+    """
+    with _work(place) as (store, folder):
+        written = []
+        for shard, path in write_sizes(read_shares(store, shares), column, folder):
+            name = f"{to}/{path.name}"
+            written.append((shard, name, *size_and_digest(path)))
+            store.publish(path, name)
+    return json.dumps(written)
 
 
 def in_order(place: TaskPlace, by: Sequence[str], shares: Sequence[Share], to: str) -> str:

@@ -10,6 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.common.lazy import pq
+from refinery.compiler.deduplicators import size_column
+from refinery.dedup.cluster_sizes import write_sizes
+from refinery.dedup.matchers.params import size_field
 from refinery.dedup.model import DedupResult
 from refinery.dedup.units import by_shard
 from refinery.inspect.finished_run import FinishedRun
@@ -40,7 +43,10 @@ def stored_findings(
         findings.units = by_shard(written, f"_removed_{step.index}", folder)
         return findings
     members = folder / "clusters.parquet"
-    pq.write_table(_rows_of(stored, _CLUSTERS, step.index, ("_row", "kept"), places), members)
+    table = _rows_of(stored, _CLUSTERS, step.index, ("_row", "kept"), places)
+    pq.write_table(table, members)
+    if size_field(step.params):
+        findings.units = {shard: str(path) for shard, path in write_sizes(table, size_column(step.index), folder)}
     findings.clusters = (str(members),)
     findings.removed = np.sort(duplicates["_row"].to_numpy())
     return findings

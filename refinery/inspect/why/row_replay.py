@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from refinery.common.fields import keys_of
 from refinery.common.lazy import duckdb, pq
+from refinery.compiler.deduplicators import size_column
 from refinery.compiler.program import Program
 from refinery.errors import DataError
 from refinery.io.batch import Batch
@@ -174,10 +175,14 @@ class RowReplay:
         return compile_stage(cut, replace(planned.inputs, settings=settings)).program
 
     def _units(self, planned: CompiledStage, place: RowPosition, folder: Path) -> list[str]:
-        """Write the units that a deduplicator before a stage takes out of the row; return the file, if any."""
+        """Write what a deduplicator before a stage leaves for the row: the units that go, or a cluster's size. Return the file, if any."""
         column, before = planned.program.removed, planned.stage.before
         if column is None or before is None:
             return []
+        if column == size_column(before.index):
+            query = "SELECT size FROM clusters WHERE step = ? AND _row = ?"
+            sizes = [size for (size,) in self.con.execute(query, [before.index, place.row]).fetchall()]
+            return [_table(folder / "units.parquet", place, {column: pa.array(sizes or [None], pa.int64())})]
         query = "SELECT unit FROM duplicates WHERE step = ? AND _row = ? ORDER BY unit"
         units = [unit for (unit,) in self.con.execute(query, [before.index, place.row]).fetchall()]
         lists = pa.array([units or None], pa.list_(pa.int64()))
