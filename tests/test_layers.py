@@ -35,6 +35,7 @@ ORDER = (
     "results",
     "execution",
     "inspect",
+    "corpus",
     "sql_functions",
     "cli/render",
     "python",

@@ -1,0 +1,1 @@
+"""A corpus: samples kept of many adds, from which data can be withdrawn."""
