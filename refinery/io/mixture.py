@@ -82,4 +82,4 @@ def _narrow(shard: Shard, only: np.ndarray, index: int, count: int) -> Shard:
         return replace(shard, index=index)
     if reader_of(shard.source).one_sample:
         return replace(shard, index=index, sources=tuple(shard.sources[row] for row in only), rows_of=(1,) * len(only))
-    return replace(shard, index=index, only=only)
+    return replace(shard, index=index, only=only if shard.only is None else shard.only[only])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -53,7 +54,7 @@ def search(
 ) -> tuple[list[Source], list[str], list[str]]:
     """The files of paths or URLs, folders (with everything below) and glob patterns, notes on skipped entries, and errors.
 
-    inputs: paths, or objects with `path`, `format` (the format of all of it; None: by each file's suffix) and `options`. Their
+    inputs: paths, or objects with `path`, `format` (the format of all of it; None: by each file's suffix), `options` and `files`. Their
     order is kept; folders and patterns give their files sorted by path. suffixes: only take files with one of these.
     recipe: the file that names the inputs, if these have a `line` in it. readers: of users' formats. An error is a line on
     an input that is missing or cannot be read, or on all of them when nothing is left.
@@ -64,11 +65,11 @@ def search(
     names, wrong = [], []
     for dataset, item in enumerate(inputs):
         path, form = (item, None) if isinstance(item, (str, os.PathLike)) else (item.path, item.format)
-        options = getattr(item, "options", ())
+        options, files = getattr(item, "options", ()), getattr(item, "files", ())
         names.append(os.path.expanduser(os.fspath(path)))
         try:
             order = _Order(dataset, formats.forced(form), wanted, notes, formats, options)
-            sources += order.expand(names[-1])
+            sources += order.listed(names[-1], files) if files else order.expand(names[-1])
         except DataError as error:
             line = getattr(item, "line", 0)
             wrong.append(f"{recipe}:{line}: {error}" if recipe and line else str(error))
@@ -160,6 +161,13 @@ class _Order:
         if note := note_on_exports(path, [name for name, _ in chosen]):
             self.notes.append(note)
         return self._placed(base, self._sources(chosen, _File))
+
+    def listed(self, path: str, files: Sequence[str]) -> list[Source]:
+        """The sources of some files of a path, folder or pattern, with the fields that its folders give them."""
+        sources = self._listed([os.path.expanduser(file) for file in files])
+        if path in files or (is_list(path) and self.forced is None):
+            return sources
+        return self._placed(base_of(path, folder=not glob.has_magic(path)), sources)
 
     def _listed(self, paths: list[str]) -> list[Source]:
         """The sources of files that a list names; objects at URLs are looked at many at a time."""

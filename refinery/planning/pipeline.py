@@ -25,7 +25,7 @@ from refinery.planning.input_schema import ANY_FIELDS, SchemaSettings, find_sche
 from refinery.planning.ordering import reorder
 from refinery.planning.phase import Findings, Phase
 from refinery.planning.plan import CompileInputs, CompileSettings, Plan
-from refinery.planning.samples import UNKNOWN, Samples, check_samples, draw, take_part
+from refinery.planning.samples import UNKNOWN, Samples, check_samples, draw, leave_out, take_part
 from refinery.planning.shard_cut import Capacity, CutInput, CutSettings, cut_input, worker_count
 from refinery.planning.short_texts import notes_on_short_texts
 from refinery.planning.sizes import batch_sizes, mean_row
@@ -130,6 +130,10 @@ def _samples(request: PlanRequest, names: FieldNames, cut: CutInput, place: str,
     if findings.problems:
         return samples
     if request.dataset is None:
+        left_out = [source.left_out for source in recipe.inputs]
+        samples = findings.take(leave_out(samples, left_out, worker_count(recipe.np), place))
+        if findings.problems:
+            return samples
         weights = [source.weight for source in recipe.inputs]
         samples = findings.take(draw(samples, weights, recipe.max_sample_num, worker_count(recipe.np), place))
     return findings.take(take_part(samples, recipe.sample, recipe.limit, place))

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from refinery.errors import by_place
 from refinery.io.input_part import part_of_input
+from refinery.io.left_out import without_rows
 from refinery.io.mixture import sample
 from refinery.io.model import Keys, Shard, Source
 from refinery.io.readers.read import read
@@ -60,6 +61,14 @@ def draw(samples: Samples, weights: Sequence[float], most: int | None, workers: 
         return Phase(samples, drawn.problems)
     shards, notes = drawn.value
     return Phase(replace(samples, shards=shards, bound=shards), (), tuple(notes))
+
+
+def leave_out(samples: Samples, files: Sequence[str], workers: int, place: str) -> Phase[Samples]:
+    """The samples without those that the inputs leave out, see `io.left_out`. files: of each input; "" for none."""
+    if not any(files):
+        return Phase(samples)
+    left = attempt(partial(without_rows, samples.shards, files, workers), samples.shards, place)
+    return Phase(replace(samples, shards=left.value, bound=samples.bound and left.value), left.problems)
 
 
 def take_part(samples: Samples, share: float | None, limit: int | None, place: str) -> Phase[Samples]:

@@ -91,10 +91,12 @@ def _inputs(recipe: Recipe) -> dict[str, Any]:
 
 def _source(source: InputConfig) -> dict[str, Any]:
     form = {} if source.format is None else {"format": source.format}
-    options = {name: _plain(value) for name, value in source.options}
+    options: dict[str, Any] = {name: _plain(value) for name, value in source.options}
     if source.format == "sql":
         return {"type": "sql", "database": source.path, "weight": source.weight, **options}
-    return {"type": "local", "path": source.path, "weight": source.weight, **form, **options}
+    part: dict[str, Any] = {"files": list(source.files)} if source.files else {}
+    part |= {"left_out": source.left_out} if source.left_out else {}
+    return {"type": "local", "path": source.path, "weight": source.weight, **form, **options, **part}
 
 
 def _name(step: Step) -> dict[str, str]:

@@ -15,7 +15,8 @@ class InputConfig:
     """One source of samples.
 
     path: file, directory, glob or URL. weight: its share when `max_sample_num` limits the samples. format: name of
-    a reader, or None if the file's suffix decides.
+    a reader, or None if the file's suffix decides. files: those to read of a directory or glob, in this order; all if empty.
+    left_out: a Parquet file with the numbers of samples to leave out; "" for none.
     """
 
     path: str = read_from(
@@ -85,5 +86,15 @@ class InputConfig:
             own=True,
         ),
         default=(),
+    )
+    files: tuple[str, ...] = key(
+        "strings", (), "Of a folder or glob: the paths of the files to read, in this order; by default all.", own=True
+    )
+    left_out: str = key(
+        "str",
+        "",
+        "A Parquet file whose column `row` has the numbers of samples to leave out, counted from 0 over the samples of all "
+        "sources that name the file.",
+        own=True,
     )
     line: int = field(default=0, compare=False)

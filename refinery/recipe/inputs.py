@@ -35,6 +35,8 @@ _ENVIRONMENT = {
     "endpoint_url": "AWS_ENDPOINT_URL",
 }
 _OPTIONS = ("prefix", "text_from", "template", "delimiter", "quote", "header", "columns", "encoding")
+# Keys that take a part of a source.
+_PARTS = ("files", "left_out")
 _FORMAT_NAMES = {reader.name: reader.recipe_names[0] for reader in READERS if reader.recipe_names}
 _FORMAT_NAMES |= {name: name for name in READABLE}
 
@@ -152,8 +154,15 @@ def _config(node: Node, problems: Problems, readers: tuple[str, ...]) -> tuple[I
         return ()
     weight = take(node.entries["weight"].node, _WEIGHT, "weight", problems, 1.0) if "weight" in node.entries else 1.0
     options = _read_options(node, problems)
+    part = {name: taken for name in _PARTS if (taken := _part(node, name, problems))}
     found = _local(node.entries["path"].node, "path", weight, _read_format(node, problems, readers), problems)
-    return tuple(replace(source, options=options) for source in found)
+    return tuple(replace(source, options=options, **part) for source in found)
+
+
+def _part(node: Mapping, name: str, problems: Problems) -> Any:
+    """The value of a key that takes a part of a source; its default without the key."""
+    key = SOURCE_KEYS[name]
+    return take(node.entries[name].node, key, name, problems) if name in node.entries else key.default
 
 
 def _read_options(node: Mapping, problems: Problems) -> Options:
