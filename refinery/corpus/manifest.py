@@ -1,0 +1,163 @@
+"""The manifest of a snapshot: parts, files, columns, counts; plain data that is written as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from refinery.corpus.folder import CorpusFolder
+from refinery.errors import DataError
+
+# Name of the manifest in the folder of a snapshot.
+NAME = "manifest.json"
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """A file of a part. path: absolute, a URL, or relative to the corpus if it was copied. stamp: of `stamp_of_file`, "" at a URL."""
+
+    path: str
+    size: int
+    sha256: str
+    stamp: str = ""
+
+
+@dataclass(frozen=True)
+class PartSource:
+    """An input of an add. path, format, options: as in the recipe. files: in the order of samples."""
+
+    path: str
+    format: str | None
+    options: tuple[tuple[str, Any], ...]
+    files: tuple[InputFile, ...]
+
+
+@dataclass(frozen=True)
+class Part:
+    """The data of one add. rows: samples, readable or not. withdrawn: number of withdrawn samples. left_out: the file with their numbers;
+    "" if there are none, or all of them. copied: the corpus has its own copy of the files."""
+
+    number: int
+    rows: int
+    withdrawn: int
+    left_out: str
+    copied: bool
+    sources: tuple[PartSource, ...]
+
+    @property
+    def left(self) -> int:
+        """Number of samples that are not withdrawn."""
+        return self.rows - self.withdrawn
+
+    @property
+    def files(self) -> tuple[InputFile, ...]:
+        """All files."""
+        return tuple(file for source in self.sources for file in source.files)
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A Parquet file of a snapshot. path: relative to the corpus. snapshot: the one that has written it."""
+
+    path: str
+    rows: int
+    bytes: int
+    snapshot: int
+
+
+@dataclass(frozen=True)
+class CorpusCounts:
+    """Samples of all parts: rows = kept + removed + quarantined + withdrawn."""
+
+    rows: int
+    kept: int
+    removed: int
+    quarantined: int
+    withdrawn: int
+
+
+@dataclass(frozen=True)
+class Identity:
+    """All that decides results besides the data. recipe: its text without inputs, outputs, and keys that decide nothing. steps: digest of the
+    operators. beside: digests of models, word lists and code. versions: of libraries."""
+
+    recipe: str
+    steps: str
+    beside: Mapping[str, str]
+    versions: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """A snapshot.
+
+    change: what was done, as plain data, such as `{"add": 3}`. additions, retractions, outcomes: all files that a reader needs,
+    those of earlier snapshots included. columns: names and DuckDB types of the fields; "" for a field that is always NULL.
+    lines: samples were carried as JSON lines. profile: of the fields of such samples that were ever kept. added,
+    retracted: samples of this snapshot. operators: folders of the recipe's operators.
+    """
+
+    snapshot: int
+    parent: int
+    made: str
+    change: dict[str, Any]
+    engine: str
+    identity: Identity
+    recipe: str
+    parts: tuple[Part, ...]
+    counts: CorpusCounts
+    added: int
+    retracted: int
+    additions: tuple[DataFile, ...]
+    retractions: tuple[DataFile, ...]
+    outcomes: tuple[DataFile, ...]
+    columns: dict[str, str]
+    lines: bool
+    profile: dict[str, Any] | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    def text(self) -> str:
+        """The manifest as JSON."""
+        return json.dumps(asdict(self), ensure_ascii=False, indent=1) + "\n"
+
+    def part(self, number: int) -> Part:
+        """A part by its number."""
+        return self.parts[number - 1]
+
+
+def read(folder: CorpusFolder, number: int | None = None) -> Manifest | None:
+    """The manifest of a snapshot, by default of the current one; None if there is none yet. Raises DataError."""
+    current = folder.current_number()
+    if number is None and not current:
+        return None
+    path = folder.snapshot(current if number is None else number) / NAME
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        numbers = ", ".join(map(str, folder.numbers()))
+        raise DataError(f"{folder.root}: has no snapshot {number}; there are {numbers or 'none yet'}") from None
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: cannot be read ({error})") from error
+    return _manifest(data)
+
+
+def _manifest(data: dict[str, Any]) -> Manifest:
+    files = {name: tuple(DataFile(**item) for item in data[name]) for name in ("additions", "retractions", "outcomes")}
+    parts = tuple(Part(**{**item, "sources": tuple(map(_source, item["sources"]))}) for item in data["parts"])
+    counts, identity = CorpusCounts(**data["counts"]), Identity(**data["identity"])
+    return Manifest(
+        **{**data, **files, "parts": parts, "counts": counts, "identity": identity, "notes": tuple(data["notes"])}
+    )
+
+
+def _source(item: dict[str, Any]) -> PartSource:
+    options = tuple((name, tuple(value) if isinstance(value, list) else value) for name, value in item["options"])
+    return PartSource(item["path"], item["format"], options, tuple(InputFile(**file) for file in item["files"]))
+
+
+def path_of(folder: CorpusFolder, number: int) -> Path:
+    """The manifest's path."""
+    return folder.snapshot(number) / NAME
