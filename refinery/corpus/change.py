@@ -19,7 +19,7 @@ from refinery.corpus.folder import CorpusFolder
 from refinery.corpus.identity import identity_of, require_fit, require_same
 from refinery.corpus.manifest import Identity, Manifest, Part
 from refinery.corpus.manifest import read as read_manifest
-from refinery.corpus.parts import NewData, copied, new_data, part_input, place_of, require_files
+from refinery.corpus.parts import NewData, copied, new_data, part_input, require_files
 from refinery.corpus.publish import Columns, Publication, TypeChange, counts_of
 from refinery.corpus.reference import ReferenceEngine
 from refinery.errors import OutputError
@@ -47,6 +47,9 @@ class Settings:
     progress: Progress | None = None
 
 
+PLAIN = Settings()
+
+
 @dataclass(frozen=True)
 class Report:
     """Result of a change. snapshot: the new one, or the current one if nothing changed; None if there is none. known: files that the corpus had
@@ -63,7 +66,7 @@ class Report:
     notes: tuple[str, ...] = ()
 
 
-def add(folder: CorpusFolder, recipe: Recipe, library: Library, settings: Settings = Settings()) -> Report:
+def add(folder: CorpusFolder, recipe: Recipe, library: Library, settings: Settings = PLAIN) -> Report:
     """Add the data of a recipe's inputs. Files that the corpus has already are passed over. Raises as a run does."""
     require_fit(recipe)
     with using_processes(), explained(str(folder.root)):
@@ -105,7 +108,7 @@ def withdraw(
     library: Library,
     chosen: Callable[[Manifest], Mapping[int, np.ndarray]],
     about: dict[str, Any],
-    settings: Settings = Settings(),
+    settings: Settings = PLAIN,
 ) -> Report:
     """Take samples away. recipe: of the corpus. chosen: gives the numbers of samples by part; those that are withdrawn already do not count.
 
@@ -333,8 +336,3 @@ def _keys(publication: Publication, name: str) -> np.ndarray:
     table = pq.read_table(path, columns=["_part", "_row"])
     keys: np.ndarray = (table.column(0).to_numpy().astype(np.int64) << 40) + table.column(1).to_numpy()
     return keys
-
-
-def files_of(folder: CorpusFolder, part: Part) -> list[str]:
-    """Places of the files of a part."""
-    return [place_of(folder, part, file) for file in part.files]

@@ -140,6 +140,7 @@ class Publication:
         _require_conserved(manifest, self.last)
         write(self.unfinished / manifests.NAME, manifest.text())
         write(self.unfinished / "kept.sql", view_of(manifest))
+        write(self.unfinished / "recipe.yaml", manifest.recipe)
         for file in self.unfinished.iterdir():
             _sync(file)
         sync_folder(self.unfinished)

@@ -133,8 +133,10 @@ class _Comparison:
         """Files of additions, retractions and outcomes, and the schema of samples that are no lines."""
         with open_tables(database) as tables:
             self._outcomes_table(tables)
-        kept_at = self.con.execute("SELECT run_row FROM outcome WHERE step = 0 ORDER BY run_row").to_arrow_table()
-        rows = self.numbers[kept_at.column(0).to_numpy()]
+        kept_at = self.con.execute("SELECT run_row FROM outcome WHERE step = 0 ORDER BY run_row").fetchnumpy()[
+            "run_row"
+        ]
+        rows = self.numbers[np.asarray(kept_at, np.int64)]
         everything = self.change.output / "kept.parquet"
         _write_kept(everything, kept, lines, rows)
         schema = None if lines else kept.schema

@@ -1,0 +1,62 @@
+"""After any order of adds and withdrawals, a corpus is what one run over all remaining data keeps."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.corpus.living import Living, near_copies
+
+MINHASH = {"tokenization": "space", "window_size": 3, "num_permutations": 32, "jaccard_threshold": 0.6}
+STEPS: dict[str, list[Any]] = {
+    "exact": [{"words_num_filter": {"min_num": 6}}, "document_deduplicator"],
+    "key": [{"key_deduplicator": {"key": "host || length(text) // 40", "keep": "length(text) desc"}}],
+    "minhash": [{"document_minhash_deduplicator": MINHASH}, "whitespace_normalization_mapper"],
+    "minhash verified": [{"document_minhash_deduplicator": MINHASH | {"verify": True, "hash": "fast"}}],
+    "simhash": [{"document_simhash_deduplicator": {"window_size": 3}}],
+    "line": [{"document_line_deduplicator": {"frequency_threshold": 4}}, {"words_num_filter": {"min_num": 2}}],
+    "paragraph": ["paragraph_deduplicator"],
+    "sentence": [{"sentence_deduplicator": {"n_sentences": 2, "min_doc_words": 3, "min_num_sentences": 1}}],
+    "semantic": [{"semantic_deduplicator": {"cosine_threshold": 0.95}}],
+    "several": ["paragraph_deduplicator", "document_deduplicator", {"key_deduplicator": {"key": "host"}}],
+}
+
+
+def change(living: Living, chance: random.Random, first: int) -> int:
+    """Make a random change; return the next id."""
+    left = living.left()
+    if len(left) < 10 or chance.random() < 0.55:
+        count = chance.randint(1, 15)
+        living.add(near_copies(chance, count, first))
+        return first + count
+    parts = [number for number, part in enumerate(living.parts, 1) if any(part)]
+    if chance.random() < 0.25:
+        living.withdraw_part(chance.choice(parts))
+    else:
+        ids = {row["id"] for row in chance.sample(left, chance.randint(1, len(left) // 2))}
+        living.withdraw_ids(ids)
+    return first
+
+
+def walk(folder: Path, steps: list[Any], seed: int, changes: int, lines: bool) -> None:
+    chance, first = random.Random(seed), 0
+    living = Living(folder, steps, lines)
+    for _ in range(changes):
+        first = change(living, chance, first)
+        living.require_promise()
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_random_changes(tmp_path: Path, name: str) -> None:
+    seed = list(STEPS).index(name)
+    walk(tmp_path, STEPS[name], seed, 4, lines=seed % 2 == 0)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("name", STEPS)
+def test_many_random_changes(tmp_path: Path, name: str, seed: int) -> None:
+    walk(tmp_path, STEPS[name], 100 + seed, 12, lines=seed % 2 == 0)
