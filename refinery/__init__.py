@@ -1,6 +1,6 @@
 """refinery: recipes for language-model training text, compiled to DuckDB SQL.
 
-Importing this package loads nothing heavy; `run`, `open`, `compile` and `register` import what they need when called.
+Importing this package loads nothing heavy; `run`, `open`, `compile` and the others import what they need when called.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from refinery.common.version import __version__
 
 if TYPE_CHECKING:
-    from refinery.api import Run, compile, open, register, run
+    from refinery.api import Run, add, compile, open, open_corpus, register, run, withdraw
 
-_OF_API = ("Run", "compile", "open", "register", "run")
-__all__ = ["Run", "__version__", "compile", "open", "register", "run"]
+_OF_API = ("Run", "add", "compile", "open", "open_corpus", "register", "run", "withdraw")
+__all__ = ["Run", "__version__", "add", "compile", "open", "open_corpus", "register", "run", "withdraw"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""The Python API: `refinery.run`, `refinery.open`, `refinery.compile`, `refinery.register`."""
+"""The Python API: `refinery.run`, `open`, `compile`, `register`, and of a corpus `add`, `withdraw`, `open_corpus`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ from refinery.compiler.model import CompileContext
 from refinery.compiler.program import build
 from refinery.compiler.script.between_stages import ScriptPass
 from refinery.compiler.script.script import ScriptExport, ScriptInput, script
+from refinery.corpus import corpus as corpora
+from refinery.corpus.change import Report
+from refinery.corpus.change import Settings as ChangeSettings
+from refinery.corpus.corpus import Corpus, Withdrawal
 from refinery.errors import DataError, Problem, RecipeError
 from refinery.execution.needs import ready
 from refinery.execution.open import open_recipe
@@ -217,6 +221,48 @@ def _differences(recipe: Recipe, prepared: Plan) -> list[str]:
                 f"Step {step.index}: {' and '.join(limits)} {'is' if len(limits) == 1 else 'are'} not checked."
             )
     return found
+
+
+def add(
+    recipe: str | Path | Mapping[str, Any],
+    corpus: str | os.PathLike[str],
+    copy: bool = False,
+    renew: bool = False,
+    dry_run: bool = False,
+    **overrides: Any,
+) -> Report:
+    """Add the inputs of a recipe to a corpus, and publish what changes as one snapshot.
+
+    copy: the corpus gets copies of the input files. renew: accept another recipe, versions or models, and compute everything anew.
+    dry_run: publish nothing. overrides: recipe keys with new values. Raises as `run` does.
+    """
+    return corpora.add(corpus, recipe, ChangeSettings(copy=copy, renew=renew, dry_run=dry_run), **overrides)
+
+
+def withdraw(
+    corpus: str | os.PathLike[str],
+    where: str | None = None,
+    source: str | None = None,
+    add: int | None = None,
+    rows: str | os.PathLike[str] | None = None,
+    renew: bool = False,
+    dry_run: bool = False,
+    **overrides: Any,
+) -> Report:
+    """Take samples out of a corpus; those that were removed as their duplicates come back.
+
+    One of: where, SQL over the fields of the input; source, an input file; add, the number of an add; rows, a file with columns `_part` and
+    `_row`. overrides: recipe keys such as `np` with new values. Raises RecipeError, and as `run` does.
+    """
+    if sum(value is not None for value in (where, source, add, rows)) != 1:
+        raise RecipeError([Problem("", "withdraw takes one of where, source, add and rows")])
+    chosen = Withdrawal(where, source, add, None if rows is None else Path(rows))
+    return corpora.withdraw(corpus, chosen, ChangeSettings(renew=renew, dry_run=dry_run), overrides)
+
+
+def open_corpus(folder: str | os.PathLike[str], snapshot: int | None = None) -> Corpus:
+    """Open a corpus as a snapshot shows it, by default the current one. Raises DataError where there is none."""
+    return Corpus(folder, snapshot)
 
 
 def register(

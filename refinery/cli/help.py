@@ -11,6 +11,7 @@ TASKS = {
     "Start": ("demo", "init", "import", "check", "forecast", "run"),
     "See what a run did": ("status", "explore", "why", "report", "diff", "tables"),
     "Choose bounds": ("analyze", "tune", "overlap", "refilter", "buckets"),
+    "Keep a corpus": ("add", "withdraw", "corpus"),
     "Hand data on": ("card", "verify"),
     "Operators of your own": ("new", "test"),
     "Look things up": ("ops", "assets", "sql", "schema"),
@@ -19,6 +20,10 @@ TASKS = {
 # Examples of each command; those of `refinery` itself are the first steps.
 EXAMPLES = {
     "": ("refinery demo", "refinery run recipe.yaml", "refinery why 42 --run outputs/web_sample"),
+    "add": (
+        "refinery add recipe.yaml --corpus outputs/corpus",
+        "refinery add recipe.yaml --corpus outputs/corpus --dataset_path may.jsonl --dry-run",
+    ),
     "analyze": ("refinery analyze docs.jsonl", "refinery analyze recipe.yaml --stats words_num_filter --group-by lang"),
     "assets": (
         "refinery assets recipe.yaml",
@@ -32,6 +37,11 @@ EXAMPLES = {
     ),
     "check": ("refinery check recipe.yaml", "refinery check recipe.yaml --json"),
     "completion": ('eval "$(refinery completion bash)"',),
+    "corpus": (
+        "refinery corpus outputs/corpus",
+        "refinery corpus outputs/corpus --row 2:17",
+        "refinery corpus outputs/corpus --keep 5",
+    ),
     "demo": ("refinery demo",),
     "diff": ("refinery diff outputs/a outputs/b", "refinery diff outputs/a outputs/b --html diff.html"),
     "explore": ("refinery explore outputs/a", "refinery explore outputs/a --with outputs/b --port 8765"),
@@ -65,6 +75,10 @@ EXAMPLES = {
         "refinery verify outputs/web_sample --inputs /mnt/copy/data --outputs /mnt/copy/clean",
     ),
     "version": ("refinery version",),
+    "withdraw": (
+        "refinery withdraw --corpus outputs/corpus --where \"host = 'x.org'\"",
+        "refinery withdraw --corpus outputs/corpus --source may.jsonl --dry-run",
+    ),
     "why": ("refinery why 42 --run outputs/web_sample", "refinery why --run outputs/web_sample --where 'id = 42'"),
 }
 

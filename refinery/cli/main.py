@@ -7,11 +7,20 @@ from typing import Any
 
 import click
 
+from refinery.cli import corpus_commands as corpus_commands  # its commands are in the group
 from refinery.cli import result_commands as result_commands  # its commands are in the group
 from refinery.cli.exits import end_well
 from refinery.cli.group import EPILOG, cli
 from refinery.cli.help import HelpedGroup
-from refinery.cli.options import RecipeCommand, complete_operator, named, operators_option, recipe_options, safe_options
+from refinery.cli.options import (
+    RecipeCommand,
+    complete_operator,
+    named,
+    opened,
+    operators_option,
+    recipe_options,
+    safe_options,
+)
 from refinery.common.version import __version__
 
 TEST_EPILOG = (
@@ -33,7 +42,7 @@ def run(quiet: bool, as_json: bool, show: bool, fresh: bool, overwrite: bool, **
 
     if show:  # examples are those of the trace
         recipe["overrides"] = (*recipe["overrides"], "--open_tracer=true")
-    runs.run(_opened(recipe), quiet, as_json, show, fresh, overwrite)
+    runs.run(opened(recipe), quiet, as_json, show, fresh, overwrite)
 
 
 @cli.command()
@@ -92,13 +101,13 @@ def sql(explain: str | None, lineage: str | None, **recipe: Any) -> None:
     """Print RECIPE as a SQL script, or explain it."""
     from refinery.cli import commands
 
-    opened = _opened(recipe)
+    loaded = opened(recipe)
     if lineage:
-        commands.lineage(opened, lineage)
+        commands.lineage(loaded, lineage)
     elif explain:
-        commands.explain(opened, explain)
+        commands.explain(loaded, explain)
     else:
-        commands.script(opened)
+        commands.script(loaded)
 
 
 @cli.command(cls=RecipeCommand)
@@ -109,7 +118,7 @@ def check(as_json: bool, **recipe: Any) -> None:
     """Check RECIPE, its data and its outputs: every problem at once, nothing is run."""
     from refinery.cli import commands
 
-    commands.check(lambda: _opened(recipe), as_json)
+    commands.check(lambda: opened(recipe), as_json)
 
 
 @cli.command(cls=RecipeCommand, epilog=EPILOG)
@@ -130,7 +139,7 @@ def forecast(
     """
     from refinery.cli import forecast as command
 
-    command.show(_opened(recipe), rows, cluster, bytes_per_token, as_json)
+    command.show(opened(recipe), rows, cluster, bytes_per_token, as_json)
 
 
 @cli.command()
@@ -305,18 +314,6 @@ def completion(shell: str) -> None:
     kind = get_completion_class(shell)
     assert kind is not None
     click.echo(kind(cli, {}, "refinery", "_REFINERY_COMPLETE").source())
-
-
-def _opened(options: dict[str, Any]) -> Any:
-    """The checked recipe and its library, from the options of a command."""
-    from refinery.execution.open import open_from_command_line
-
-    recipe, overrides = named(options)
-    safe, roots = options.get("safe", False), options.get("roots", ())
-    if roots and not safe:
-        raise click.UsageError("--root is for --safe")
-    changes = (options["sets"], options["variables"], options["operators"])
-    return open_from_command_line(recipe, overrides, *changes, roots if safe else None)
 
 
 def main() -> None:

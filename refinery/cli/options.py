@@ -202,3 +202,15 @@ def named(options: dict[str, Any]) -> tuple[Any, list[str]]:
         overrides.insert(0, options["recipe"])
     overrides += [f"--{name}={options[name]}" for name in ("limit", "sample") if options.get(name) is not None]
     return recipe, [*overrides, *(f"--skip={step}" for step in options.get("skip", ()))]
+
+
+def opened(options: dict[str, Any]) -> Any:
+    """The checked recipe and its library, from the options of a command."""
+    from refinery.execution.open import open_from_command_line
+
+    recipe, overrides = named(options)
+    safe, roots = options.get("safe", False), options.get("roots", ())
+    if roots and not safe:
+        raise click.UsageError("--root is for --safe")
+    changes = (options["sets"], options["variables"], options["operators"])
+    return open_from_command_line(recipe, overrides, *changes, roots if safe else None)

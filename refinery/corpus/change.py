@@ -89,7 +89,7 @@ def _add(
     new = _new_part(folder, number, data, settings)
     parts = (*(last.parts if last is not None else ()), *new)
     require_files(folder, [part for part in (last.parts if last is not None else ()) if part.left])
-    change: dict[str, Any] = {"add": number, "files": [file.path for part in new for file in part.files]}
+    change: dict[str, Any] = {"add": number, "files": [file.name for part in new for file in part.files]}
     change |= {"renewed": True} if renews else {}
     job = _Job(folder, recipe, library, settings, identity, last, renews)
     return replace(job.run(parts, [part.number for part in new], {}, change), known=data.known)

@@ -21,6 +21,7 @@ from refinery.errors import DataError
 from refinery.execution.open import open_recipe
 from refinery.operators import Library
 from refinery.recipe import Recipe
+from refinery.recipe.override import Override
 
 _FATES = {0: "kept", -1: "quarantined", -2: "withdrawn"}
 
@@ -82,7 +83,7 @@ class Corpus:
         con.execute(f"CREATE VIEW kept AS {query_of(self.manifest, self.folder)}").fetchall()
         con.execute(f"CREATE VIEW outcomes AS {outcomes_of(self.manifest, self.folder)}").fetchall()
         parts = [
-            {"part": p.number, "rows": p.rows, "withdrawn": p.withdrawn, "files": [f.path for f in p.files]}
+            {"part": p.number, "rows": p.rows, "withdrawn": p.withdrawn, "files": [f.name for f in p.files]}
             for p in self.manifest.parts
         ]
         kinds = pa.schema(
@@ -174,7 +175,7 @@ def withdraw(
     folder: str | os.PathLike[str],
     withdrawal: Withdrawal,
     settings: change.Settings = change.PLAIN,
-    overrides: Mapping[str, Any] | None = None,
+    overrides: Mapping[str, Any] | Sequence[Override] = (),
 ) -> change.Report:
     """Withdraw samples from a corpus. overrides: keys of the recipe such as `np` and `executor_type`, with new values."""
     corpus = CorpusFolder(Path(os.path.abspath(folder)))
@@ -182,7 +183,7 @@ def withdraw(
     if last is None:
         raise DataError(f"{corpus.root}: the corpus has no samples yet")
     path = corpus.snapshot(last.snapshot) / "recipe.yaml"
-    recipe, library = open_recipe(path, overrides or {}, need_inputs=False)
+    recipe, library = open_recipe(path, overrides, need_inputs=False)
 
     def chosen(current: Manifest) -> Rows:
         return withdrawal.chosen(Selector(corpus, recipe, library, current))

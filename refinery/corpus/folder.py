@@ -137,13 +137,14 @@ class CorpusFolder:
             let_go(folder)
 
     def tidy(self) -> None:
-        """Remove what a command has left that was stopped before its snapshot was published; the corpus is held."""
+        """Remove what a stopped command has left that published no snapshot, and states of earlier snapshots; the corpus is held."""
         last = self.current_number()
         for folder in (self.snapshots, self.states, self.inputs):
             for name in os.listdir(folder) if folder.is_dir() else []:
                 unfinished = name.startswith(".unfinished-")
                 later = name.isdigit() and int(name) > last and folder != self.inputs
-                if unfinished or later:
+                used_up = name.isdigit() and int(name) < last and folder == self.states
+                if unfinished or later or used_up:
                     shutil.rmtree(folder / name)
         with suppress(FileNotFoundError):
             shutil.rmtree(self.work / "change")

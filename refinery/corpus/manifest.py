@@ -17,12 +17,18 @@ NAME = "manifest.json"
 
 @dataclass(frozen=True)
 class InputFile:
-    """A file of a part. path: absolute, a URL, or relative to the corpus if it was copied. stamp: of `stamp_of_file`, "" at a URL."""
+    """A file of a part. path: absolute, a URL, or relative to the corpus if it was copied. stamp: see `parts.stamp_of`. origin: where it was copied from."""
 
     path: str
     size: int
     sha256: str
     stamp: str = ""
+    origin: str = ""
+
+    @property
+    def name(self) -> str:
+        """The path or URL by which a user knows the file."""
+        return self.origin or self.path
 
 
 @dataclass(frozen=True)

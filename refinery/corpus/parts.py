@@ -149,7 +149,8 @@ def _copy(folder: CorpusFolder, file: InputFile, place: os.PathLike[str]) -> Inp
         raise OutputError(f"{place}: {error.strerror or error}") from error
     if (size, digest) != (file.size, file.sha256):
         raise DataError(f"{shorter(file.path)}: has changed while it was copied. Repeat the command")
-    return InputFile(os.path.relpath(place, folder.root).replace(os.sep, "/"), size, digest, stamp_of(os.fspath(place)))
+    name = os.path.relpath(place, folder.root).replace(os.sep, "/")
+    return InputFile(name, size, digest, stamp_of(os.fspath(place)), file.path)
 
 
 def part_input(folder: CorpusFolder, part: Part, new: bool = False) -> PartInput:

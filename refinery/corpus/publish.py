@@ -150,6 +150,7 @@ class Publication:
         os.replace(self.unfinished, self.target)
         sync_folder(self.folder.snapshots)
         self.folder.point(self.number)
+        self.folder.tidy()
         return manifest
 
     def files(self, name: str, anew: bool = False) -> tuple[DataFile, ...]:

@@ -15,7 +15,6 @@ import pyarrow as pa
 
 from refinery.common.connections import connect
 from refinery.common.lazy import duckdb
-from refinery.common.paths import shorter
 from refinery.compiler.program import build
 from refinery.compiler.templates import lit
 from refinery.corpus.folder import CorpusFolder
@@ -87,11 +86,11 @@ class Selector:
         """Samples of the files with a path, a name or a pattern. Raises DataError if there is none."""
         chosen = {}
         for part in self.last.parts:
-            wanted = [_names(place_of(self.folder, part, file), file.path, name) for file in part.files]
+            wanted = [_is_named(file.name, name) for file in part.files]
             if any(wanted) and part.left:
                 chosen[part.number] = np.arange(part.rows) if all(wanted) else self._of_files(part, wanted)
         if not chosen:
-            known = [os.path.basename(file.path) for part in self.last.parts for file in part.files]
+            known = [os.path.basename(file.name) for part in self.last.parts for file in part.files]
             raise DataError(
                 f"--source {name}: no file of the corpus has this path, name or pattern{did_you_mean(name, known)}"
             )
@@ -125,35 +124,32 @@ class Selector:
             raise DataError(f"--rows {file}: is read by its suffix, which must be one of {', '.join(_READERS)}")
         try:
             with connect([file.absolute().parent]) as con:
-                relation = con.sql(f"FROM {reader}({lit(str(file.absolute()))})")
-                part, row = (_column(file, relation.columns, names) for names in (_PARTS, _ROWS))
-                table: pa.Table = con.sql(
-                    f"SELECT CAST({part} AS BIGINT) AS p, CAST({row} AS BIGINT) AS r FROM relation WHERE p IS NOT NULL AND r IS NOT NULL"
-                ).to_arrow_table()
-                missing = con.sql(f"SELECT count(*) FROM relation WHERE {part} IS NULL OR {row} IS NULL").fetchall()[0][
-                    0
-                ]
+                con.execute(f"CREATE VIEW listed AS FROM {reader}({lit(str(file.absolute()))})").fetchall()
+                types = {name: kind for name, kind, *_ in con.execute("DESCRIBE listed").fetchall()}
+                part, row = (_column(file, types, names) for names in (_PARTS, _ROWS))
+                table: pa.Table = con.sql(f"SELECT {part}, {row} FROM listed").to_arrow_table()
         except duckdb.Error as error:
             raise DataError(f"--rows {file}: cannot be read: {str(error).splitlines()[0]}") from error
-        if missing:
-            raise DataError(f"--rows {file}: {missing:,} rows have no number of an add or of a sample")
+        if missing := sum(column.null_count for column in table.columns):
+            raise DataError(f"--rows {file}: {missing:,} numbers of adds or samples are missing")
         parts, rows = table.column(0).to_numpy(), table.column(1).to_numpy()
         return {int(number): rows[parts == number] for number in np.unique(parts)}
 
 
-def _names(place: str, recorded: str, name: str) -> bool:
-    """Return whether a file has a path, a file name, or matches a pattern."""
+def _is_named(path: str, name: str) -> bool:
+    """Return whether a file has a path, a file name, or matches a pattern of either."""
     whole = name if "://" in name else os.path.abspath(os.path.expanduser(name))
-    if name in (recorded, os.path.basename(recorded)) or whole == place:
+    if name in (path, os.path.basename(path)) or whole == path:
         return True
-    return any(fnmatch.fnmatchcase(path, pattern) for path in (place, recorded) for pattern in (name, whole))
+    return any(fnmatch.fnmatchcase(known, name) for known in (path, os.path.basename(path)))
 
 
-def _column(file: Path, columns: Sequence[str], names: tuple[str, ...]) -> str:
-    known = next((column for column in columns if column.lower() in names), None)
+def _column(file: Path, types: Mapping[str, str], names: tuple[str, ...]) -> str:
+    """The column of one of the names, in quotes. Raises DataError if there is none, or it holds no integers."""
+    known = next((column for column in types if column.lower() in names), None)
     if known is None:
-        raise DataError(
-            f"--rows {file}: has no column {names[0]}; it has {', '.join(columns[:8])}. Numbers of adds count from 1, of "
-            f"samples from 0, as in {shorter('kept')}"
-        )
+        cure = "Numbers of adds count from 1, those of samples from 0"
+        raise DataError(f"--rows {file}: has no column {names[0]}; it has {', '.join([*types][:8])}. {cure}")
+    if not types[known].endswith(("INT", "INTEGER")):
+        raise DataError(f"--rows {file}: column {known} holds {types[known]}; numbers of adds and samples are integers")
     return '"' + known.replace('"', '""') + '"'

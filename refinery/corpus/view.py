@@ -9,19 +9,29 @@ from refinery.corpus.folder import CorpusFolder
 from refinery.corpus.manifest import DataFile, Manifest
 
 
-def query_of(manifest: Manifest, folder: CorpusFolder | None = None) -> str:
-    """SELECT of the kept samples: `_part`, `_row`, and their fields. folder: for absolute paths; None: below the current folder."""
+def query_of(manifest: Manifest, folder: CorpusFolder | None = None, since: int = 0) -> str:
+    """SELECT of the kept samples: `_part`, `_row`, and their fields.
+
+    folder: for absolute paths; None: below the current folder. since: only samples that later snapshots than this have added.
+    """
     fields = [f"k.{_quoted(name)}" if kind else f"NULL AS {_quoted(name)}" for name, kind in manifest.columns.items()]
     columns = ", ".join(["k._part", "k._row", *fields])
     if not manifest.additions:
         nulls = [f"NULL::{kind or 'INTEGER'} AS {_quoted(name)}" for name, kind in manifest.columns.items()]
         return f"SELECT {', '.join(['NULL::INTEGER AS _part', 'NULL::BIGINT AS _row', *nulls])} LIMIT 0"
     kept = f"read_parquet({_files(manifest.additions, folder)}, union_by_name = true) AS k"
+    later = f"\nWHERE k._snapshot > {since}" if since else ""
     if not manifest.retractions:
-        return f"SELECT {columns}\nFROM {kept}"
+        return f"SELECT {columns}\nFROM {kept}{later}"
     gone = f"read_parquet({_files(manifest.retractions, folder)}) AS r"
     same = "r._part = k._part AND r._row = k._row AND r._snapshot > k._snapshot"
-    return f"SELECT {columns}\nFROM {kept}\nANTI JOIN {gone}\nON {same}"
+    return f"SELECT {columns}\nFROM {kept}\nANTI JOIN {gone}\nON {same}{later}"
+
+
+def retracted_since(manifest: Manifest, folder: CorpusFolder, since: int) -> str:
+    """SELECT of `_part` and `_row` of what later snapshots have retracted; "" if that is nothing."""
+    files = [file for file in manifest.retractions if file.snapshot > since]
+    return f"SELECT _part, _row FROM read_parquet({_files(files, folder)})" if files else ""
 
 
 def outcomes_of(manifest: Manifest, folder: CorpusFolder) -> str:

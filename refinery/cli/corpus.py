@@ -1,0 +1,214 @@
+"""The commands over a corpus, called after parsing of the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from refinery.cli.commands import Opened
+from refinery.cli.render import console
+from refinery.common.paths import shorter
+from refinery.corpus import change
+from refinery.corpus import corpus as corpora
+from refinery.corpus.change import PLAIN, Report
+from refinery.corpus.cleaning import keep_last
+from refinery.corpus.corpus import Corpus, Withdrawal
+from refinery.corpus.folder import CorpusFolder
+from refinery.corpus.manifest import Manifest
+from refinery.errors import Problem, RecipeError
+from refinery.execution.open import changes_of
+
+# Files of an add that are listed.
+_NAMED = 3
+
+
+def add(folder: Path, opened: Opened, copy: bool, renew: bool, dry_run: bool, quiet: bool, as_json: bool) -> None:
+    """`refinery add`."""
+    recipe, library = opened
+    if not quiet:
+        for note in recipe.ignored:
+            print(f"note: {note}", file=sys.stderr)
+    with console.progress(quiet or as_json) as progress:
+        settings = replace(PLAIN, copy=copy, renew=renew, dry_run=dry_run, progress=progress)
+        report = change.add(_folder(folder), recipe, library, settings)
+    _answer(folder, report, dry_run, quiet, as_json)
+
+
+def withdraw(
+    folder: Path,
+    chosen: tuple[str | None, str | None, int | None, Path | None],
+    sets: Sequence[str],
+    renew: bool,
+    dry_run: bool,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """`refinery withdraw`. chosen: the condition, file, add, and list of samples; one of them."""
+    with console.progress(quiet or as_json) as progress:
+        settings = replace(PLAIN, renew=renew, dry_run=dry_run, progress=progress)
+        report = corpora.withdraw(folder, Withdrawal(*chosen), settings, changes_of((), sets, ()))
+    _answer(folder, report, dry_run, quiet, as_json)
+
+
+def _folder(folder: Path) -> CorpusFolder:
+    return CorpusFolder(Path(os.path.abspath(folder)))
+
+
+def _answer(folder: Path, report: Report, dry_run: bool, quiet: bool, as_json: bool) -> None:
+    if as_json:
+        click.echo(json.dumps(as_data(report, dry_run), ensure_ascii=False))
+    elif not quiet:
+        for line in lines_of(folder, report, dry_run):
+            click.echo(line)
+
+
+def as_data(report: Report, dry_run: bool) -> dict[str, Any]:
+    """The report of a change as plain data."""
+    snapshot = report.snapshot
+    return {
+        "snapshot": snapshot.snapshot if snapshot is not None and not dry_run else None,
+        "published": report.published,
+        "known_files": [{"file": shorter(path), "add": number} for path, number in report.known],
+        "withdrawn": report.withdrawn,
+        "entered": report.back,
+        "left": report.gone,
+        "changed": report.changed,
+        "rows": asdict(snapshot.counts) if snapshot is not None else None,
+        "notes": list(report.notes),
+    }
+
+
+def lines_of(folder: Path, report: Report, dry_run: bool) -> list[str]:
+    """The report of a change for a terminal."""
+    lines = [f"{shorter(path)} is in the corpus already, as add {number}: passed over" for path, number in report.known]
+    if report.snapshot is None or not (report.published or dry_run) or not _changes(report):
+        return [*lines, "nothing to change: the corpus stays as it is"]
+    made = report.snapshot
+    if report.withdrawn:
+        lines.append(f"{_samples(report.withdrawn)} withdrawn")
+    lines.append(
+        f"kept now and not before: {report.back:,}, kept before and not now: {report.gone:,}, changed: {report.changed:,}"
+    )
+    lines.append(_counts(made))
+    lines += [f"note: {shorter(note)}" for note in report.notes]
+    state = "dry run: nothing is published" if dry_run else f"snapshot {made.snapshot} of {shorter(str(folder))}"
+    return [*lines, state]
+
+
+def _changes(report: Report) -> bool:
+    """True if there is a new snapshot to tell of, which a dry run does not publish."""
+    return report.published or report.withdrawn > 0 or report.back + report.gone + report.changed > 0
+
+
+def _counts(made: Manifest) -> str:
+    counts = made.counts
+    out = [f"{counts.removed:,} removed", f"{counts.quarantined:,} in quarantine", f"{counts.withdrawn:,} withdrawn"]
+    return f"{counts.kept:,} of {_samples(counts.rows)} are kept ({', '.join(out)})"
+
+
+def _samples(count: int) -> str:
+    return f"{count:,} sample{'' if count == 1 else 's'}"
+
+
+def show(folder: Path, as_json: bool) -> None:
+    """`refinery corpus FOLDER`."""
+    with Corpus(folder) as corpus:
+        snapshots, parts = corpus.snapshots, corpus.manifest.parts
+    if as_json:
+        data = {
+            "snapshots": [_snapshot(made) for made in snapshots],
+            "adds": [
+                {
+                    "add": p.number,
+                    "rows": p.rows,
+                    "withdrawn": p.withdrawn,
+                    "copied": p.copied,
+                    "files": [f.name for f in p.files],
+                }
+                for p in parts
+            ],
+        }
+        click.echo(json.dumps(data, ensure_ascii=False))
+        return
+    rows = [
+        (
+            str(made.snapshot),
+            made.made[:16].replace("T", " "),
+            *(f"{n:,}" for n in (made.added, made.retracted, made.counts.kept)),
+            _done(made),
+        )
+        for made in snapshots
+    ]
+    _table(("snapshot", "made (UTC)", "additions", "retractions", "kept", "change"), rows)
+    click.echo()
+    listed = [(str(p.number), f"{p.rows:,}", f"{p.withdrawn:,}", _files([f.name for f in p.files])) for p in parts]
+    _table(("add", "samples", "withdrawn", "files"), listed)
+
+
+def _snapshot(made: Manifest) -> dict[str, Any]:
+    return {
+        "snapshot": made.snapshot,
+        "made": made.made,
+        "change": made.change,
+        "engine": made.engine,
+        "additions": made.added,
+        "retractions": made.retracted,
+        "rows": asdict(made.counts),
+        "notes": list(made.notes),
+    }
+
+
+def _done(made: Manifest) -> str:
+    """The change of a snapshot in some words."""
+    if "withdraw" in made.change:
+        [(name, value)] = made.change["withdraw"].items()
+        return f"withdraw --{name} {shorter(value)}"
+    renewed = "renewed, " if made.change.get("renewed") else ""
+    return f"{renewed}add {made.change['add']}: {_files(made.change['files'])}" if made.change["files"] else "renewed"
+
+
+def _files(paths: Sequence[str]) -> str:
+    names = ", ".join(shorter(path) for path in paths[:_NAMED])
+    return f"{names} and {len(paths) - _NAMED} more" if len(paths) > _NAMED else names
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print columns; those of numbers are aligned at the right, the last one is not padded."""
+    widths = [max(len(row[at]) for row in (head, *rows)) for at in range(len(head))]
+    right = [all(re.fullmatch(r"[\d,]*", row[at]) for row in rows) for at in range(len(head))]
+    for row in (head, *rows):
+        cells = [
+            f"{cell:>{w}}" if is_number else f"{cell:<{w}}"
+            for cell, w, is_number in zip(row, widths, right, strict=True)
+        ]
+        click.echo(console.shown("  ".join(cells).rstrip()))
+
+
+def row(folder: Path, name: str, as_json: bool) -> None:
+    """`refinery corpus FOLDER --row ADD:ROW`."""
+    matched = re.fullmatch(r"(\d+):(\d+)", name)
+    if matched is None:
+        what = f"{name!r} names no sample; write the number of the add and that of the sample in it"
+        raise RecipeError([Problem("--row", what, "For example: --row 2:17.")])
+    with Corpus(folder) as corpus:
+        outcome = corpus.outcome(int(matched[1]), int(matched[2]))
+    click.echo(json.dumps(asdict(outcome), ensure_ascii=False) if as_json else str(outcome))
+
+
+def keep(folder: Path, count: int, as_json: bool) -> None:
+    """`refinery corpus FOLDER --keep N`."""
+    removed, size = keep_last(_folder(folder), count)
+    if as_json:
+        click.echo(json.dumps({"removed": removed, "bytes": size}))
+    elif removed:
+        click.echo(f"removed snapshots: {', '.join(map(str, removed))} ({size:,} bytes)")
+    else:
+        click.echo("nothing to remove")
