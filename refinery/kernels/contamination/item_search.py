@@ -1,0 +1,251 @@
+"""Search for evaluation items in texts: n-grams that an item shares with a stretch of the text, weighed by their rarity.
+
+A stretch is half as long again as the piece of an item (`item_index`), so that sentences may be reordered and words added. The words of
+the piece whose n-grams lie in it are found; what counts is their share of the weight of a unit. Common phrases that are scattered over a
+text do not add up. A unit of which fewer than half of the numbers are found is another problem of the same kind.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from refinery.kernels.contamination.folded_words import GRAM, Words, cut_words, gram_at, room_for
+from refinery.kernels.contamination.folding import fold_table
+from refinery.kernels.contamination.gram_table import GramTable, may_have, value_of
+from refinery.kernels.contamination.item_index import MOST, ItemIndex, Pieces
+from refinery.kernels.core.arrow import Texts
+from refinery.kernels.core.jit import entry, kernel
+from refinery.kernels.core.signatures import record
+from refinery.kernels.core.sorting import sort, stack
+
+EXTRA_WORDS = 8  # of a stretch, beside half of the piece's
+FEW_NUMBERS = 2  # from so many numbers on, half of them must be found
+OTHER_NUMBERS = 0.2  # factor for a unit with other numbers
+NOTED = 0.5  # least score that is noted
+
+
+class Room(NamedTuple):
+    """Room for one text. at, values: word and value of each n-gram of the table. counts: by piece, 0 between texts. hits: piece, word of
+    the text and word of the piece. covered: words of a piece. stack: of `sort`."""
+
+    at: np.ndarray
+    values: np.ndarray
+    counts: np.ndarray
+    hits: np.ndarray
+    covered: np.ndarray
+    stack: np.ndarray
+
+
+record(Room, "int64[] int64[] int64[] int64[] bool[] int64[]")
+
+
+class Found(NamedTuple):
+    """Units that were found. places: row, unit, and begin and end in bytes of the text. scores: share that was found / share that must be."""
+
+    places: np.ndarray
+    scores: np.ndarray
+
+
+record(Found, "int64[,] float64[]")
+
+
+def search(view: Texts, index: ItemIndex) -> Found:
+    """The units of items in each text with scores of at least NOTED; of each piece the best unit at its best place, once."""
+    size = int(np.diff(view.offsets).max(initial=0))
+    words = room_for(size)
+    room = _room(len(words.keys), len(index.pieces.needed), 4096)
+    found = Found(np.empty((64, 4), np.int64), np.empty(64, np.float64))
+    row, count = 0, 0
+    while row < len(view):
+        row, count, needed = _search_rows(
+            row, count, view.data, view.offsets, view.valid, fold_table(), index.table, index.pieces, words, room, found
+        )
+        if row < len(view) and needed:
+            room = room._replace(hits=np.empty(2 * needed, np.int64))
+        elif row < len(view):
+            places, scores = np.empty((2 * len(found.scores), 4), np.int64), np.empty(2 * len(found.scores), np.float64)
+            places[:count], scores[:count] = found.places[:count], found.scores[:count]
+            found = Found(places, scores)
+    return Found(found.places[:count], found.scores[:count])
+
+
+def _room(words: int, pieces: int, hits: int) -> Room:
+    return Room(
+        np.empty(words, np.int64), np.empty(words, np.int64), np.zeros(pieces, np.int64), np.empty(hits, np.int64),
+        np.zeros(MOST + GRAM, np.bool_), stack(),
+    )  # fmt: skip
+
+
+@entry(
+    "int64 int64 uint8[] int64[] bool[] uint32[] GramTable Pieces Words Room Found -> int64 int64 int64",
+    GramTable, Pieces, Words, Room, Found,
+)  # fmt: skip
+def _search_rows(row, count, data, offsets, valid, folds, table, pieces, words, room, found):
+    """Search rows from `row` on; returns the row reached, the number found, and the hits that need room, 0 if `found` is full."""
+    while row < len(valid):
+        if valid[row]:
+            number = cut_words(data, offsets[row], offsets[row + 1], folds, words)
+            matches = _matches(number, table, words, room)
+            hits = _counted(matches, pieces, room)
+            if hits > len(room.hits):
+                _cleared(matches, pieces, room)
+                return row, count, hits
+            if hits > 0:
+                _gathered(matches, pieces, room)
+                before = count
+                count = _pieces_in(row, offsets[row], hits, pieces, words, room, found, count)
+                if count < 0:
+                    _cleared(matches, pieces, room)
+                    return row, before, 0
+            _cleared(matches, pieces, room)
+        row += 1
+    return row, count, 0
+
+
+@kernel
+def _matches(number, table, words, room):
+    """Note the words at which an n-gram of the table begins; returns their number."""
+    matches = 0
+    for i in range(number - GRAM + 1):
+        key = gram_at(words.keys, i)
+        if may_have(key, table):
+            value = value_of(key, table)
+            if value >= 0:
+                room.at[matches] = i
+                room.values[matches] = value
+                matches += 1
+    return matches
+
+
+@kernel
+def _counted(matches, pieces, room):
+    """Count the hits of each piece; returns the number of hits of pieces that have enough."""
+    for k in range(matches):
+        value = room.values[k]
+        for p in range(pieces.starts[value], pieces.starts[value + 1]):
+            room.counts[pieces.places[p] >> 8] += 1
+    hits = 0
+    for k in range(matches):
+        value = room.values[k]
+        for p in range(pieces.starts[value], pieces.starts[value + 1]):
+            piece = pieces.places[p] >> 8
+            hits += room.counts[piece] >= pieces.needed[piece]
+    return hits
+
+
+@kernel
+def _cleared(matches, pieces, room):
+    for k in range(matches):
+        value = room.values[k]
+        for p in range(pieces.starts[value], pieces.starts[value + 1]):
+            room.counts[pieces.places[p] >> 8] = 0
+
+
+@kernel
+def _gathered(matches, pieces, room):
+    """Write the hits of pieces that have enough, sorted by piece and by word of the text."""
+    w = 0
+    for k in range(matches):
+        value = room.values[k]
+        for p in range(pieces.starts[value], pieces.starts[value + 1]):
+            place = pieces.places[p]
+            piece = place >> 8
+            if room.counts[piece] >= pieces.needed[piece]:
+                room.hits[w] = (piece << 40) | (room.at[k] << 8) | (place & 0xFF)
+                w += 1
+    sort(room.hits, 0, w, room.stack)
+
+
+@kernel
+def _pieces_in(row, base, hits, pieces, words, room, found, count):
+    """Note the best unit of each piece; returns the number found, -1 if there is no room."""
+    first = 0
+    while first < hits:
+        piece = room.hits[first] >> 40
+        end = first + 1
+        while end < hits and room.hits[end] >> 40 == piece:
+            end += 1
+        score, unit, start, stop = _best(piece, first, end, pieces, room)
+        if score >= NOTED:
+            if count >= len(found.scores):
+                return -1
+            found.places[count, 0], found.places[count, 1] = row, unit
+            found.places[count, 2] = words.starts[start] - base
+            found.places[count, 3] = words.ends[stop] - base
+            found.scores[count] = score
+            count += 1
+        first = end
+    return count
+
+
+@kernel
+def _best(piece, first, end, pieces, room):
+    """Score, unit, and first and last word in the text of the best stretch for a piece."""
+    length = pieces.first_words[piece + 1] - pieces.first_words[piece]
+    reach = length + length // 2 + EXTRA_WORDS
+    step = max(length // 4, 1)
+    best, best_unit, best_start, best_stop = 0.0, np.int64(0), np.int64(0), np.int64(0)
+    k = first
+    while k < end:
+        begin = _word(room.hits[k])
+        stop = k
+        while stop < end and _word(room.hits[stop]) < begin + reach:
+            stop += 1
+        if stop - k >= pieces.needed[piece]:
+            score, unit = _weighed(piece, k, stop, length, pieces, room)
+            if score > best:
+                best, best_unit = score, unit
+                best_start, best_stop = begin, _word(room.hits[stop - 1]) + GRAM - 1
+        following = k + 1
+        while following < end and _word(room.hits[following]) < begin + step:
+            following += 1
+        k = following
+    return best, best_unit, best_start, best_stop
+
+
+@kernel
+def _word(hit):
+    """The word of the text of a hit."""
+    return (hit >> 8) & 0xFFFFFFFF
+
+
+@kernel
+def _weighed(piece, first, stop, length, pieces, room):
+    """The best score of a unit by the hits of a stretch, and the unit."""
+    for i in range(length):
+        room.covered[i] = False
+    for k in range(first, stop):
+        place = room.hits[k] & 0xFF
+        for i in range(place, place + GRAM):
+            room.covered[i] = True
+    base = pieces.first_words[piece]
+    best, best_unit = 0.0, np.int64(0)
+    for unit in range(pieces.first_units[piece], pieces.first_units[piece + 1]):
+        score = _score(unit, base, pieces, room)
+        if score > best:
+            best, best_unit = score, np.int64(unit)
+    return best, best_unit
+
+
+@kernel
+def _score(unit, base, pieces, room):
+    """Share of the weight of a unit that is covered, over the share that must be."""
+    weight = 0.0
+    numbers, same = 0, 0  # numbers between the first and the last word that are found, and found ones
+    waiting = 0  # numbers since the last word that is found
+    begun = False
+    for i in range(pieces.units[unit, 0], pieces.units[unit, 1]):
+        is_number = pieces.is_number[base + i]
+        if room.covered[i]:
+            weight += pieces.weights[base + i]
+            numbers += waiting + is_number
+            same += is_number
+            waiting, begun = 0, True
+        elif begun:
+            waiting += is_number
+    score = weight / pieces.totals[unit] / pieces.shares[unit]
+    if numbers >= FEW_NUMBERS and 2 * same < numbers:
+        score *= OTHER_NUMBERS
+    return score
