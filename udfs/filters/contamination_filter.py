@@ -71,7 +71,8 @@ OPERATOR = {
         "contamination_end": {"type": "BIGINT", "doc": "Character after the passage; NULL for none."},
         "contaminations": {
             "type": "VARCHAR",
-            "doc": "All items with a score of 0.5 or more, as a JSON list of objects with score, share, set, item, part, start, end.",
+            "doc": "All items with a score of 0.5 or more, as a JSON list of objects: the view "
+            "`contamination` has them as rows.",
         },
     },
     "resources": {"loads": True},

@@ -38,7 +38,11 @@ def history_text(history: Any) -> Any:
         if event.after is not None:
             before, after = console.around_difference(event.before or "", event.after, 300)
             lines += [Text(f"{_INDENT}- {before}", style="red"), Text(f"{_INDENT}+ {after}", style="green")]
-        details = [*(_duplicate(event) if event.duplicate else ()), *_units(event.units or ())]
+        details = [
+            *(_duplicate(event) if event.duplicate else ()),
+            *_units(event.units or ()),
+            *(_texts(event.stats or {}) if event.fate == "removed" else ()),
+        ]
         lines += [Text(f"{_INDENT}{line}") for line in details]
     return Text("\n").join(lines)
 
@@ -106,6 +110,13 @@ def _shared(shared: Any) -> Iterator[str]:
         yield f"    {console.beginning(shingle, 100)}"
     if shared.count > len(shared.first):
         yield f"    and {shared.count - len(shared.first):,} more"
+
+
+def _texts(stats: dict[str, Any]) -> Iterator[str]:
+    """Yield the statistics of a removal that are texts, such as a label or a passage."""
+    for name, value in stats.items():
+        if isinstance(value, str) and value:
+            yield f"{name}: {console.beginning(value, 200)}"
 
 
 def _units(units: Any) -> Iterator[str]:

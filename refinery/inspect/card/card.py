@@ -13,7 +13,7 @@ from refinery.compiler.templates import lit
 from refinery.inspect.card.exported import Exported, of_manifest
 from refinery.inspect.card.figures import Entry, Figure, NotMeasured, Section
 from refinery.inspect.card.options import CardOptions
-from refinery.inspect.card.processing import CONTAMINATION, HARMFUL, PERSONAL, Processing
+from refinery.inspect.card.processing import HARMFUL, PERSONAL, Processing
 from refinery.inspect.card.samples import KeptSamples
 from refinery.inspect.finished_run import FinishedRun
 from refinery.results.digests.record import RunDigests
@@ -69,7 +69,7 @@ def card_of(run: FinishedRun, options: CardOptions) -> Card:
         ("hosts", "Hosts", kept.hosts()),
         ("steps", "What was removed and changed", done.removed()),
         ("duplicates", "Duplicates", done.duplicates()),
-        ("contamination", "Contamination", done.subject("Contamination", CONTAMINATION, "an n-gram filter of yours")),
+        ("contamination", "Contamination", done.contamination()),
         ("personal", "Personal data", done.subject("Personal data", PERSONAL, "pii_mapper or clean_email_mapper")),
         ("harmful", "Harmful content", done.subject("Harmful content", HARMFUL, "flagged_words_filter or url_filter")),
         ("versions", "Versions", done.versions()),

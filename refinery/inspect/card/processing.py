@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from refinery.common.lazy import duckdb
 from refinery.compiler.templates import ident, lit
-from refinery.inspect.card.figures import MOST, Entry, NotMeasured, figure, measured
+from refinery.inspect.card.figures import MOST, Entry, Figure, NotMeasured, figure, measured
 
 # Words in the name of an operator, of a step or of a statistic that put it among the steps on a subject.
 PERSONAL = "pii email ip phone address personal ssn iban names anonymize".split()
@@ -115,6 +115,16 @@ class Processing:
         empty = f"the recipe has no step for it (none whose operator or name has a word of {', '.join(words)}), such as {example}"
         note = "Steps with a word of the list in the name of the operator or of the step; other steps may do the same."
         return [measured(self._con, title, sql, empty, note), *self._statistics(title, words)]
+
+    def contamination(self) -> list[Entry]:
+        """Items of evaluation sets in the samples, for each set; other steps on the subject."""
+        others = self.subject("Contamination", CONTAMINATION, "contamination_filter")
+        if "contamination_sets" not in self._columns:
+            return others
+        sql = f"SELECT * FROM contamination_sets LIMIT {MOST}"
+        note = "An item is in a sample if enough of its words are there together: docs/contamination.md. samples_kept: still in the export."
+        of_sets = measured(self._con, "Items of evaluation sets", sql, "the recipe has no contamination_filter", note)
+        return [of_sets, *others] if isinstance(of_sets, Figure) else others
 
     def _statistics(self, title: str, words: Sequence[str]) -> list[Entry]:
         columns = [

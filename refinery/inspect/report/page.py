@@ -16,6 +16,7 @@ from refinery.common.numbers import number, rate, size
 from refinery.errors import OutputError
 from refinery.inspect.report import figures
 from refinery.inspect.report.alerts import read_alerts
+from refinery.inspect.report.contamination import read_contamination
 from refinery.inspect.report.differences import difference
 from refinery.inspect.report.duplicates import ROWS, read_duplicates
 from refinery.inspect.report.examples import read_examples
@@ -51,6 +52,7 @@ SECTIONS = (
     ("removed", "Removed samples"),
     ("changed", "Changed samples"),
     ("duplicates", "Duplicates"),
+    ("contamination", "Contamination"),
     ("sources", "Sources"),
     ("quarantine", "Quarantine"),
     ("timings", "Timings"),
@@ -102,6 +104,7 @@ def page(work_dir: Path) -> str:
             "analysis": read_analysis(tables),
             "examples": read_examples(tables, steps, again, sources.column is not None),
             "duplicates": duplicates,
+            "contamination": read_contamination(tables),
             "alerts": read_alerts(tables, facts, steps, sources, duplicates),
             "sources": sources,
             "broken": [_legible(row) for row in tables.query("quarantine", limit=_BROKEN, width=_RAW + 1)],
@@ -126,8 +129,9 @@ def style() -> Markup:
 
 
 def _sections(content: dict[str, Any]) -> list[tuple[str, str]]:
-    """The sections of the page; the section of an analysis only if the run has one."""
-    return [section for section in SECTIONS if section[0] != "analysis" or content["analysis"] is not None]
+    """The sections of the page; those of an analysis and of evaluation sets only if the run has them."""
+    optional = ("analysis", "contamination")
+    return [section for section in SECTIONS if section[0] not in optional or content[section[0]] is not None]
 
 
 @cache

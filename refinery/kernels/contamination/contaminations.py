@@ -34,6 +34,9 @@ class Hit(NamedTuple):
     part: str
     start: int
     end: int
+    alike: int  # further items with the same text
+    items: int  # of the set
+    too_short: int  # of the set, to be looked for
 
 
 def problems(sets: Any, common: Any) -> list[str]:
@@ -87,11 +90,12 @@ def contaminations(column: pa.Array, index: ItemIndex, max_score: float, cut: bo
     view = texts(column)
     found = search(view, index)
     hits: list[list[Hit]] = [[] for _ in range(len(view))]
+    facts = {one.name: (one.items, one.too_short) for one in index.sets}
     unit_pieces = np.repeat(np.arange(len(index.owners)), np.diff(index.pieces.first_units))
     for (row, unit, start, end), score in zip(found.places.tolist(), found.scores.tolist(), strict=True):
-        name, item, _ = index.owners[unit_pieces[unit]]
+        name, item, alike = index.owners[unit_pieces[unit]]
         share = round(min(score * float(index.pieces.shares[unit]), 1.0), 4)
-        hits[row].append(Hit(round(score, 4), share, name, item, index.names[unit], start, end))
+        hits[row].append(Hit(round(score, 4), share, name, item, index.names[unit], start, end, alike, *facts[name]))
     for of_text in hits:
         of_text.sort(key=lambda hit: (-hit.score, hit.set, hit.item, hit.start))
     return _columns(view, hits, max_score, cut)

@@ -122,7 +122,7 @@ def cut_words(data, start, end, table, words):
             point = np.uint64(entry >> np.uint32(KIND_BITS))
             if kind == LETTER:
                 value = (value ^ point) * np.uint64(_PRIME)
-                digits = digits and point <= np.uint64(0x39)
+                digits = digits and bool(point <= np.uint64(0x39))
             elif kind == LETTERS:
                 value, digits = _spelled(value, point), False
             elif kind != NOTHING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,8 +24,13 @@ VIEWS: dict[str, tuple[str, ...]] = {
     "changed": ("row_outcomes", "steps", "trace"),
     "cluster_members": ("clusters", "duplicates", "files"),
     "waterfall": ("steps", "shards", "quarantine"),
+    "contamination": ("stats", "steps"),
+    "contamination_sets": ("stats", "steps"),
     **OF_VERDICTS,
 }
+
+# Statistics of steps that look for items of evaluation sets; a second step's has a number.
+_CONTAMINATIONS = re.compile(r"contaminations(_\d+)?")
 
 
 def create_views(
@@ -78,6 +84,7 @@ def _values(catalog: Catalog) -> dict[str, Any]:
         else "(SELECT *, CAST(NULL AS VARCHAR) AS name FROM ledger)",
         "named": catalog.has("steps", "name"),
         "sizes": [f"o._bytes_{step}" for step in sizes] or ["CAST(NULL AS BIGINT)"],
+        "contaminations": [name for name in catalog.tables.get("stats", {}) if _CONTAMINATIONS.fullmatch(name)],
         "changes": [_change(step, sizes) for step in catalog.steps_with("_changed_")],
     }
 
