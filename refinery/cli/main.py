@@ -199,15 +199,20 @@ def new(kind: str, name: str, python: bool, folder: Path) -> None:
 @cli.command(epilog=TEST_EPILOG)
 @click.argument("folders", metavar="FOLDER...", nargs=-1, required=True, type=click.Path())
 @click.option("--safe", is_flag=True, help="Refuse Python files, and let SQL read no files.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    help="Seconds for the examples of a Python operator with the same parameters, 300 by default.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
-def test(folders: tuple[str, ...], safe: bool, as_json: bool) -> None:
+def test(folders: tuple[str, ...], safe: bool, timeout: float | None, as_json: bool) -> None:
     """Run the examples in the headers of the operators in FOLDER.
 
     Each sample is run alone, in batches of several sizes and as columns of a table; the results must be the same.
     """
     from refinery.cli import operator_tests
 
-    operator_tests.test(folders, safe, as_json)
+    operator_tests.test(folders, safe, as_json, timeout)
 
 
 @cli.command()

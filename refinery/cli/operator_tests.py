@@ -11,16 +11,16 @@ import click
 
 from refinery.common.paths import shorter
 from refinery.inspect.examples.expectations import Difference
-from refinery.inspect.examples.folder import FileExamples, WrongExample, run_examples, total
+from refinery.inspect.examples.folder import LIMIT, FileExamples, WrongExample, run_examples, total
 
 # Exit code for examples that do not hold.
 WRONG = 1
 _LONGEST = 300
 
 
-def test(folders: Sequence[str], safe: bool, as_json: bool) -> None:
+def test(folders: Sequence[str], safe: bool, as_json: bool, limit: float | None = None) -> None:
     """Run the examples of folders, print what does not hold, and exit with 1 if there is any."""
-    reports = [report for folder in folders for report in run_examples(folder, safe)]
+    reports = [report for folder in folders for report in run_examples(folder, safe, limit or LIMIT)]
     numbers = total(reports)
     click.echo(
         json.dumps(_plain(reports, numbers), ensure_ascii=False) if as_json else "\n".join(_lines(reports, numbers))

@@ -53,9 +53,10 @@ def spooled(recipe: Recipe, library: Library, dataset: Any) -> Iterator[Recipe]:
 
 def _written(recipe: Recipe, spool: Spool, dataset: Any) -> list[SpooledPart]:
     """Write the samples; those of a Ray dataset by tasks where the run is on a cluster."""
+    needed = recipe.limit if recipe.sample is None else None
     if not is_ray_dataset(dataset):
-        needed = recipe.limit if recipe.sample is None else None
         return spool.write(dataset if needed is None else first_items(dataset, needed))
+    dataset = dataset if needed is None else dataset.limit(needed)  # Ray computes no further blocks
     reader = import_module("refinery.execution.ray.datasets")  # the package alone imports Ray
     if EXECUTORS[recipe.executor_type].cluster:
         blocks: list[SpooledPart] = reader.spool_blocks(dataset, spool)

@@ -10,7 +10,9 @@ import base64
 import io
 import json
 import pickle
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from refinery.errors import OperatorError
@@ -39,16 +41,17 @@ def is_worker() -> bool:
     return _is_worker
 
 
-def apart(what: str, function: Callable[..., Answer], *arguments: Any) -> Answer:
+def apart(what: str, function: Callable[..., Answer], *arguments: Any, limit: float | None = None) -> Answer:
     """Call a function of refinery in a worker process. what: file and function of the user's code that it runs, for errors.
 
-    Raises what the function raises, and OperatorError where the process ends, or the answer is of a class of the user.
+    limit: seconds after which the process is ended; None for none. Raises what the function raises, and OperatorError where the process
+    ends, or the answer is of a class of the user.
     """
     if _is_worker:
         return function(*arguments)
     pool = processes()
     process = pool.take()
-    with _ended(what, process):
+    with _ended(what, process), _limited(what, process, limit):
         packed = process.ask(_command("call", function, arguments))
     pool.give_back(process)
     answer: Answer = unpacked(what, packed)
@@ -66,6 +69,30 @@ def items_apart(what: str, function: Callable[..., Iterator[Answer]], *arguments
         for packed in process.items(_command("items", function, arguments)):
             yield unpacked(what, packed)
     pool.give_back(process)
+
+
+@contextmanager
+def _limited(what: str, process: Process, limit: float | None) -> Iterator[None]:
+    """Context of an answer for which there are so many seconds. Raises OperatorError when they are over."""
+    late = threading.Event()
+
+    def end() -> None:
+        late.set()
+        process.kill()
+
+    timer = threading.Timer(limit, end) if limit is not None else None
+    if timer is not None:
+        timer.daemon = True
+        timer.start()
+    try:
+        yield
+    except WorkerDied:
+        if not late.is_set():
+            raise
+        raise OperatorError(f"{what}: not done after {limit:g} seconds, and ended") from None
+    finally:
+        if timer is not None:
+            timer.cancel()
 
 
 class _ended:

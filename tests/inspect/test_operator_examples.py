@@ -179,3 +179,26 @@ def test_lines_of_examples(tmp_path: Path) -> None:
     assert example_lines(tmp_path / "filters" / "size_filter.sql") == [9, 10, 11, 13, 14, 15, 16]
     assert example_lines(tmp_path / "mappers" / "rows_mapper.py") == [10, 11]
     assert example_lines(tmp_path / "mappers" / "upper_mapper.sql") == []
+
+
+ENDLESS = '''"""A function that does not end."""
+OPERATOR = {
+    "doc": "Wait for ever.",
+    "version": 1,
+    "functions": {"wait_for_ever": {"params": ["VARCHAR"], "returns": "VARCHAR", "runs": "python"}},
+    "sql": "SELECT wait_for_ever({{ text }}) AS text",
+    "examples": [{"text": "a", "out": "a"}],
+}
+
+
+def wait_for_ever(text):
+    while True:
+        pass
+'''
+
+
+def test_examples_that_do_not_end_are_ended(tmp_path: Path) -> None:
+    put(tmp_path, {"mappers/endless_mapper.py": ENDLESS, "mappers/rows_mapper.py": ROWS})
+    code, printed = command("test", tmp_path, "--timeout", "3")
+    assert code == 1 and "endless_mapper.py:7: its examples: not done after 3 seconds, and ended" in printed
+    assert "rows_mapper.py:10" in printed  # the other operators are tested

@@ -21,6 +21,9 @@ from refinery.operators import Library, Operator
 from refinery.operators.processes import using_processes
 from refinery.operators.user_process import apart
 
+# Seconds for the examples of a Python operator that have the same parameters, models being loaded.
+LIMIT = 300.0
+
 
 @dataclass(frozen=True)
 class WrongExample:
@@ -43,9 +46,10 @@ class FileExamples:
 
 
 @using_processes(anew=True)
-def run_examples(folder: str | Path, safe: bool = False) -> list[FileExamples]:
+def run_examples(folder: str | Path, safe: bool = False, limit: float = LIMIT) -> list[FileExamples]:
     """Run the examples of all operators of a folder. safe: refuse Python files, and let SQL read no files.
 
+    limit: seconds for the examples of a Python operator that have the same parameters; then they are ended.
     Raises OperatorError for a folder without operators, RecipeError for files that `safe` refuses.
     """
     folder = Path(os.path.abspath(folder))
@@ -54,16 +58,19 @@ def run_examples(folder: str | Path, safe: bool = False) -> list[FileExamples]:
     library = Library((folder,))
     names = library.names_below(folder)
     with TemporaryDirectory(prefix="refinery-examples-") as scratch:
-        return [_of_file(library, name, path, _Places(folder, Path(scratch) / name, safe)) for name, path in names]
+        return [
+            _of_file(library, name, path, _Places(folder, Path(scratch) / name, safe, limit)) for name, path in names
+        ]
 
 
 @dataclass(frozen=True)
 class _Places:
-    """Folders of a test: the operators, a place for files of examples. safe: SQL may read files of the examples alone."""
+    """Folders of a test: the operators, a place for files of examples. safe: SQL may read files of the examples alone. limit: of Python, seconds."""
 
     folder: Path
     scratch: Path
     safe: bool
+    limit: float
 
     @property
     def read(self) -> tuple[str, ...]:
@@ -146,7 +153,7 @@ def _failures(
     """Examples that do not hold. Code of a user runs in a worker process."""
     given = (steps, examples, (str(places.folder),), places.read)
     if operator.path.suffix == ".py":
-        failures: list[Any] = apart(f"{operator.path}: its examples", failures_of, *given)
+        failures: list[Any] = apart(f"{operator.path}: its examples", failures_of, *given, limit=places.limit)
         return failures
     return failures_of(*given)
 

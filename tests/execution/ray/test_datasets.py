@@ -64,6 +64,22 @@ def test_the_order_is_that_of_the_dataset(driver: Any, tmp_path: Path, monkeypat
     assert run.to_arrow()["id"].to_pylist() == TABLE["id"].to_pylist()[:201]
 
 
+@pytest.mark.parametrize("executor", ["ray", "default"])
+def test_a_limit_computes_the_blocks_that_it_needs(driver: Any, tmp_path: Path, executor: str) -> None:
+    seen = tmp_path / "seen"
+    seen.mkdir()
+
+    def noted(table: pa.Table) -> pa.Table:
+        (seen / str(table["id"][0].as_py())).touch()
+        return table
+
+    lazy = blocks(driver, 100).map_batches(noted, batch_format="pyarrow")
+    none: list[Any] = [{"words_num_filter": {"min_num": 0}}]
+    run = run_of(tmp_path, lazy, process=none, limit=7, executor_type=executor, export_path=tmp_path / "out.jsonl")
+    assert run.counts.read == 7 and run.to_arrow()["id"].to_pylist() == TABLE["id"].to_pylist()[:7]
+    assert 3 <= len(list(seen.iterdir())) < 100
+
+
 def test_a_dataset_is_read_again_where_its_bytes_have_changed(driver: Any, tmp_path: Path) -> None:
     run_of(tmp_path, blocks(driver, 3))
     again = run_of(tmp_path, blocks(driver, 3))
