@@ -52,7 +52,7 @@ def cluster_seconds(costs: RunCosts, load: Load, cores: int, moved: Sequence[flo
         shards += max(rounds * each, load.shards * TASK) + stage.begin * CROWD
     matched = [rows for stage, rows in zip(costs.stages, load.matched, strict=True) if stage.matched]
     barriers = sum(_PHASES * _LATENCY + rows * PER_MATCHED_ROW * CROWD / cores for rows in matched)
-    tables = costs.tables + load.rows * costs.cells * PER_CELL * CROWD / cores
+    tables = costs.tables.fixed + load.rows * costs.cells * PER_CELL * CROWD / cores
     moving = sum(moved) / (LINK * nodes) if nodes > 1 else 0.0
     begin = costs.start * (1 + CROWD) + CONNECT  # of the command, then of the processes of the cluster side by side
     return ClusterSeconds(begin, shards, moving, barriers, tables)

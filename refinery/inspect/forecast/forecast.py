@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,12 @@ from refinery.inspect.forecast import costs as costing
 from refinery.inspect.forecast.cluster import ClusterSeconds, cluster_seconds, shards_on
 from refinery.inspect.forecast.costs import Load, RunCosts
 from refinery.inspect.forecast.disk import Disk, database_bytes, results_bytes
-from refinery.inspect.forecast.estimates import Estimate, RowEstimator, StepEstimate, read_rows, step_order
-from refinery.inspect.forecast.measured import MeasuredRun, measured, memory_now, processor_seconds
+from refinery.inspect.forecast.estimates import Estimate, RowEstimator, SampledRows, StepEstimate, read_rows, step_order
+from refinery.inspect.forecast.measured import MeasuredRuns, measured, processor_seconds, workers_of
+from refinery.inspect.forecast.memory import Held, memory_of, release
+from refinery.inspect.forecast.reading import uncompressed_bytes
 from refinery.inspect.forecast.sampled import InputSize, Sample, sample, size_of, without_blanks
+from refinery.inspect.forecast.scratch import ScratchCut
 from refinery.operators import Library
 from refinery.planning.pipeline import prepare
 from refinery.planning.plan import Plan
@@ -29,6 +33,10 @@ from refinery.results.tables import listed
 # Rows of a sample: least, most without a deduplicator, share of the input between; and rows for the square root of the
 # input's rows that a deduplicator needs, so that the sample has pairs.
 LEAST, MOST, SHARE, FOR_PAIRS = 2000, 20_000, 0.01, 12
+# Rows that show the seconds of a row, if they are not more than this share of the input nor more than these bytes.
+_TIMED, _TIMED_SHARE, _TIMED_BYTES = 8000, 0.25, 64 << 20
+# Least shards of a sample for each worker, and least shards: those of the smaller run, one for each worker, are a part of them.
+_EACH, _SHARDS = 2, 8
 # Inputs of fewer samples than this many for each sampled row are run, not forecast.
 _WORTH = 4
 # Bytes of a token, where no statistic counts tokens: that of English text in common tokenizers.
@@ -76,22 +84,25 @@ class Forecast:
 
 def forecast(request: ForecastRequest) -> Forecast:
     """Forecast the run of a recipe. Raises RecipeError, or DataError for an input that is too small."""
+    clock = processor_seconds(), time.perf_counter()
     recipe = replace(request.recipe, executor_type="default", steps=tuple(map(_without_limits, request.recipe.steps)))
     refuse_unknown(recipe)
     plan = prepare(recipe, request.library, runs=False)
     _refuse_steps(plan)
-    started, before = processor_seconds(), memory_now()
+    waited = max(0.0, time.perf_counter() - clock[1] - (processor_seconds() - clock[0]))
+    started = processor_seconds()
     size = size_of(plan.sources, plan.shards)
     share = _share(plan, size, request.rows)
     with tempfile.TemporaryDirectory(prefix="refinery-forecast-", dir=recipe.temp_dir) as name:
         folder = Path(name)
         (folder / "input").mkdir()
-        drawn = sample(plan.sources, plan.shards, share, size, folder / "input")
+        drawn = sample(plan.sources, plan.shards, share, size, folder / "input", _pieces(plan, share))
         if not len(drawn.groups):
             raise DataError("no sample was drawn from the input, which has no rows that can be read")
         size, drawn = without_blanks(size, drawn)
-        run = measured(plan, drawn, folder)
-        return _Forecaster(request, plan, size, drawn, run, folder).forecast(started, before)
+        release()
+        runs = measured(plan, drawn, folder)
+        return _Forecaster(request, plan, size, drawn, runs, folder).forecast(started, started + waited)
 
 
 def refuse_unknown(recipe: Recipe) -> None:
@@ -130,7 +141,8 @@ def _share(plan: Plan, size: InputSize, asked: int | None) -> float:
     """The share of rows to sample. Raises DataError for an input that is too small."""
     removes = any(planned.stage.after is not None for planned in plan.stages)
     pairs = math.ceil(FOR_PAIRS * math.sqrt(size.rows)) if removes else 0
-    wanted = asked or max(LEAST, pairs, min(MOST, int(size.rows * SHARE)))
+    timed = int(min(_TIMED, size.rows * _TIMED_SHARE, _TIMED_BYTES / max(1.0, size.mean)))
+    wanted = asked or max(LEAST, pairs, timed, min(MOST, int(size.rows * SHARE)))
     if size.rows < _WORTH * wanted:
         about = "" if size.exact else "about "
         raise DataError(
@@ -138,6 +150,12 @@ def _share(plan: Plan, size: InputSize, asked: int | None) -> float:
             "Just run it: refinery run"
         )
     return wanted / size.rows
+
+
+def _pieces(plan: Plan, share: float) -> ScratchCut:
+    """Shards of the sample: of the size that those of the run have, but several for each worker."""
+    workers = workers_of(plan)
+    return ScratchCut(max(round(share * len(plan.shards)), _EACH * workers, _SHARDS), workers)
 
 
 class _Forecaster:
@@ -149,28 +167,29 @@ class _Forecaster:
         plan: Plan,
         size: InputSize,
         drawn: Sample,
-        run: MeasuredRun,
+        runs: MeasuredRuns,
         folder: Path,
     ) -> None:
         self._request, self._plan, self._size, self._sample = request, plan, size, drawn
-        self._run, self._folder = run, folder
+        self._runs, self._folder = runs, folder
 
-    def forecast(self, started: float, before: int) -> Forecast:
-        """The forecast. started: processor seconds of the command up to its plan. before: bytes of memory by then."""
-        plan, counts = self._plan, self._run.outcome.counts
+    def forecast(self, started: float, waited: float) -> Forecast:
+        """The forecast. started, waited: processor and wall seconds of the command up to its plan."""
+        plan, counts = self._plan, self._runs.outcome.counts
         if counts.read != len(self._sample.groups):
             raise DataError(f"{len(self._sample.groups):,} samples were drawn, and {counts.read:,} read")
-        with open_tables(self._run.outcome.run_dir.database) as con:
+        with open_tables(self._runs.outcome.run_dir.database) as con:
             tokens = next((stat.column for stat in plan.stats if stat.name in _TOKENS), None)
-            found = read_rows(con, step_order(plan), counts.read, tokens, self._run.parts)
+            found = read_rows(con, step_order(plan), counts.read, tokens, self._runs.parts)
             seconds = dict(con.execute("SELECT step, seconds FROM steps").fetchall())
         estimator = RowEstimator(plan, self._sample, self._size, found, self._request.bytes_per_token)
         rows, steps = estimator.input(), estimator.steps()
-        costs = costing.costs_of(plan, self._sample, self._run, started)
-        load = self._load(rows, steps)
+        costs = costing.costs_of(plan, self._runs, self._sample_loads(found), (started, waited))
+        left = {step.step: step.rows.value for step in steps}
+        load = self._load(self._whole(), rows.value, left, self._sample.share)
         wall, cluster = self._seconds(costs, load, steps)
         disk, parts = self._disk(rows, steps)
-        memory = costing.memory_of(plan, self._run, before, rows.value, self._shard_bytes())
+        memory = self._memory(rows)
         return Forecast(
             counts.read,
             self._sample.share,
@@ -178,7 +197,7 @@ class _Forecaster:
             rows,
             tuple(self._timed(steps, seconds, costs, load)),
             wall,
-            costing.processor_seconds_of(costs, load, plan.workers),
+            costing.processor_seconds_of(costs, load),
             self._request.cores or plan.workers,
             Estimate(memory, memory * (1 - _MEMORY_ERROR), memory * (1 + _MEMORY_ERROR)),
             disk,
@@ -194,27 +213,44 @@ class _Forecaster:
             return float(self._size.bytes)
         return sum(source.size for source in self._sample.sources) / self._sample.share
 
-    def _shard_bytes(self) -> float:
-        return self._whole() / max(1, len(self._plan.shards))
+    def _memory(self, rows: Estimate) -> float:
+        """Most bytes of memory of this process, or of the largest worker."""
+        runs, plan = self._runs, self._plan
+        sample, whole = (
+            Held(uncompressed_bytes(shards) / max(1, len(shards)), max(1, len(shards)), count)
+            for shards, count in ((self._sample.shards, runs.outcome.counts.read), (plan.shards, rows.value))
+        )
+        return memory_of(plan, runs.memory, sample, whole, 1 if runs.apart else runs.workers)
 
-    def _load(self, rows: Estimate, steps: Sequence[StepEstimate]) -> Load:
-        """Work of the run: the bytes and rows that come into each stage."""
-        left = {step.step: step.rows.value for step in steps}
-        sizes, counts, now = [], [], rows.value
+    def _sample_loads(self, found: SampledRows) -> tuple[Load, Load]:
+        """Work of the small runs of the sample, and of the large one."""
+        order = step_order(self._plan)
+        left = {step: float((found.ended > place).sum()) for place, step in enumerate(order)}
+        shards = self._sample.shards
+        size, rows = float(sum(shard.size for shard in shards)), len(self._sample.groups)
+        large = replace(self._load(size, rows, left, 1.0), shards=len(shards))
+        part = sum(shard.size for shard in shards[: self._sample.first]) / max(1.0, size)
+        sizes, matched = ([part * value for value in values] for values in (large.sizes, large.matched))
+        return Load(sizes, matched, part * rows, self._sample.first, part * large.exported), large
+
+    def _load(self, whole: float, rows: float, left: Mapping[int, float], share: float) -> Load:
+        """Work of a run: the bytes and rows that come into each stage. left: rows by step. share: of the sample in that run."""
+        sizes, counts, now = [], [], rows
         for planned in self._plan.stages:
-            sizes.append(self._whole() * now / max(1.0, rows.value))
+            sizes.append(whole * now / max(1.0, rows))
             after, arrived = planned.stage.after, [now, *(left[step.index] for step in planned.stage.steps)]
-            parts = self._run.parts.get(after.index) if after is not None else None
-            matched = len(parts.keys) / self._sample.share if parts is not None else arrived[-1]
+            parts = self._runs.parts.get(after.index) if after is not None else None
+            matched = len(parts.keys) / share if parts is not None else arrived[-1]
             counts.append(matched if after is not None else now)
             now = left[planned.stage.numbers()[-1]] if planned.stage.numbers() else now
-        return Load(sizes, counts, rows.value, max(1, len(self._plan.shards)))
+        exported = now if self._plan.recipe.exports else 0.0
+        return Load(sizes, counts, rows, max(1, len(self._plan.shards)), exported)
 
     def _seconds(
         self, costs: RunCosts, load: Load, steps: Sequence[StepEstimate]
     ) -> tuple[Estimate, ClusterSeconds | None]:
         error, cluster = costing.error_of(costs, load), None
-        seconds = costing.wall_seconds_of(costs, load, self._plan.workers)
+        seconds = costing.wall_seconds_of(costs, load)
         if self._request.cores:
             load = replace(load, shards=shards_on(self._request.cores, self._whole(), self._plan.recipe.shard_size))
             export = steps[-1].bytes.value if steps and self._plan.recipe.exports else 0.0
@@ -231,16 +267,17 @@ class _Forecaster:
         for planned, stage, size, rows in stages:
             numbers = [step.index for step in planned.stage.steps]
             whole, total = sum(seconds.get(number, 0.0) for number in numbers), stage.seconds(size, load.shards)
+            barrier = stage.barrier.processor(rows) if stage.barrier else 0.0
             if planned.stage.after is not None and not numbers:
-                spent[planned.stage.after.index] = total + rows * costing.PER_MATCHED_ROW
+                spent[planned.stage.after.index] = total + barrier
                 continue
             spent |= {number: total * seconds.get(number, 0.0) / whole if whole else 0.0 for number in numbers}
             if planned.stage.after is not None:
-                spent[planned.stage.after.index] = stage.barrier + rows * costing.PER_MATCHED_ROW
+                spent[planned.stage.after.index] = barrier
         return (replace(step, seconds=spent.get(step.step, 0.0)) for step in steps)
 
     def _disk(self, rows: Estimate, steps: Sequence[StepEstimate]) -> tuple[Estimate, Disk]:
-        counts, run_dir = self._run.outcome.counts, self._run.outcome.run_dir
+        counts, run_dir = self._runs.outcome.counts, self._runs.outcome.run_dir
         written = [path.stat().st_size for path in (run_dir.root / "export").rglob("*") if path.is_file()]
         removed = [path.stat().st_size for path in (run_dir.root / "removed").rglob("*") if path.is_file()]
         grows = steps[-1].bytes if steps else rows
@@ -248,7 +285,7 @@ class _Forecaster:
         export = grows.times(sum(written) / max(1.0, sampled))
         gone = sum(removed) * (rows.value - (steps[-1].rows.value if steps else 0)) / max(1, counts.removed)
         sizes = {shard.index: shard.size for shard in self._sample.shards}
-        results = results_bytes(self._run.stored, sizes, self._whole(), len(self._plan.shards))
+        results = results_bytes(self._runs.stored, sizes, self._whole(), len(self._plan.shards))
         database = database_bytes(run_dir.database, counts.read, rows.value, self._folder)
         parts = Disk(export.value + gone, results if self._plan.recipe.use_cache else 0.0, database)
         loose = (parts.results + parts.database) * _DISK_ERROR
@@ -257,7 +294,7 @@ class _Forecaster:
 
     def _kept_bytes(self) -> float:
         """Bytes of the texts that the sample's run has kept."""
-        with open_tables(self._run.outcome.run_dir.database) as con:
+        with open_tables(self._runs.outcome.run_dir.database) as con:
             query = "SELECT bytes_out FROM steps WHERE step = ?"
             found: list[tuple[Any, ...]] = con.execute(query, [step_order(self._plan)[-1]]).fetchall()
         return float(found[0][0]) if found else 0.0
@@ -275,8 +312,6 @@ class _Forecaster:
     def _notes(self, counted: bool) -> Iterator[str]:
         """Assumptions that the reader should know."""
         kinds = {kind for _, kind in listed(self._plan.stages)}
-        if self._plan.workers > 1:
-            yield "seconds and memory: one worker has run the sample; several at once took up to twice as much on some machines"
         if not counted:
             yield f"tokens: {self._request.bytes_per_token:g} bytes of text each (--bytes-per-token)"
         if "deduplicator" in kinds:

@@ -1,12 +1,12 @@
-"""Runs a sample in a scratch folder, and measures the processor time of each part of the run."""
+"""Runs a sample in scratch folders, with the workers of the run, and measures each part: processor time, wall time, memory."""
 
 from __future__ import annotations
 
 import os
-import resource
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,9 @@ from refinery.execution.job import Outcome
 from refinery.execution.run import execute_prepared
 from refinery.execution.stage_runner import Began, StageRunner
 from refinery.inspect.forecast.disk import stored_by_shard
+from refinery.inspect.forecast.laws import AFTER, START, Mark, TimedParts, parts_of
+from refinery.inspect.forecast.memory import PeakMemory
+from refinery.inspect.forecast.reading import reading_seconds, seconds_per_row
 from refinery.inspect.forecast.sampled import Sample
 from refinery.io.model import Shard
 from refinery.io.unchanged import stamps
@@ -35,16 +38,6 @@ from refinery.workers.backends import BackendChoice
 from refinery.workers.match_keys import SHARD_BITS
 from refinery.workers.runner import Report
 from refinery.workers.worker import ShardResult
-
-
-@dataclass(frozen=True)
-class Mark:
-    """Processor time when a part of the run ended. stage: its number. shard: number of a shard, or None."""
-
-    stage: int
-    part: str
-    seconds: float
-    shard: int | None = None
 
 
 @dataclass(frozen=True)
@@ -69,21 +62,28 @@ class Marks:
 
     def add(self, stage: int, part: str, shard: int | None = None) -> None:
         """Add a mark."""
-        self.marks.append(Mark(stage, part, processor_seconds(), shard))
+        self.marks.append(Mark(stage, part, processor_seconds(), time.perf_counter(), shard))
 
 
 @dataclass(frozen=True)
-class MeasuredRun:
-    """A run of a sample, with its marks, and the growth of memory over it in bytes. apart: its workers were processes."""
+class MeasuredRuns:
+    """Runs of a sample: of its first shards, cold and again, and of all.
 
+    cold, small, large: their parts. outcome, stored, parts: of the run of all shards. memory: most bytes of the largest process of these runs.
+    workers: of each run. apart: they were processes. reading: processor seconds in which the files of the small runs, of the large one and of the run
+    that is forecast are decompressed.
+    """
+
+    cold: TimedParts
+    small: TimedParts
+    large: TimedParts
     outcome: Outcome
-    marks: tuple[Mark, ...]
     stored: Mapping[tuple[int, int], int]
     parts: Mapping[int, PartKeys]
-    began: float
-    ended: float
     memory: int
+    workers: int
     apart: bool
+    reading: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 
 def processor_seconds() -> float:
@@ -97,16 +97,6 @@ def processor_seconds() -> float:
             continue
         found += times.user + times.system + getattr(times, "children_user", 0) + getattr(times, "children_system", 0)
     return found
-
-
-def peak_memory() -> int:
-    """The most bytes of memory that this process has had."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
-def memory_now() -> int:
-    """Bytes of memory of this process."""
-    return int(psutil.Process().memory_info().rss)
 
 
 class MarkedRunner(StageRunner):
@@ -132,7 +122,7 @@ class MarkedRunner(StageRunner):
                 report(result)
 
         done = super().run(ended, begin)
-        self._marks.add(0, "stages")
+        self._marks.add(*AFTER)
         first = np.cumsum([0, *(result.rows for result in done[0].results)])
         self._marks.parts |= {
             stage.findings.step: part_keys(stage, first) for stage in done if stage.findings and stage.takes_units
@@ -151,27 +141,45 @@ def part_keys(stage: StageResult, first: np.ndarray) -> PartKeys:
     return PartKeys(first[rows >> SHARD_BITS] + (rows & ((1 << SHARD_BITS) - 1)), keys)
 
 
-def measured(plan: Plan, sample: Sample, folder: Path) -> MeasuredRun:
-    """Run the plan over a sample; everything is written into a folder. Raises the errors of a run."""
-    marks, peak, before = Marks(), peak_memory(), memory_now()
-    recipe, apart = in_scratch(plan.recipe, folder), runs_apart(plan, folder)
+def measured(plan: Plan, sample: Sample, folder: Path) -> MeasuredRuns:
+    """Run the plan over a sample: its first shards twice, then all. Everything is written into a folder. Raises the errors of a run."""
+    workers, apart = workers_of(plan), runs_apart(plan, folder)
+    first = sample.shards[: sample.first]
+    with using_processes(), PeakMemory(apart) as memory:
+        cold, small = (_run(plan, sample, first, folder / name, workers, apart)[0] for name in ("cold", "small"))
+        large, outcome, marks = _run(plan, sample, sample.shards, folder, workers, apart)
+    per_row = cache(seconds_per_row)
+    reading = [reading_seconds(shards, per_row) for shards in (first, sample.shards, plan.shards)]
+    known = marks.stored, marks.parts, memory.most, workers, apart, (reading[0], reading[1], reading[2])
+    return MeasuredRuns(cold, small, large, outcome, *known)
+
+
+def workers_of(plan: Plan) -> int:
+    """Workers that have shards to run."""
+    return max(1, min(plan.workers, len(plan.shards)))
+
+
+def _run(
+    plan: Plan, sample: Sample, shards: Sequence[Shard], folder: Path, workers: int, apart: bool
+) -> tuple[TimedParts, Outcome, Marks]:
+    """Run the plan over shards of a sample, with the settings of the run."""
+    recipe = in_scratch(plan.recipe, folder, workers)
     recipe = replace(recipe, workers="processes") if apart else recipe  # the sample alone would be too small for them
     sampled = replace(
         plan,
         recipe=recipe,
         sources=list(sample.sources),
-        shards=list(sample.shards),
-        workers=1,
+        shards=list(shards),
+        workers=workers,
         capacity=None,
         notes=[],
         stamps=stamps(sample.sources),
     )
-    began = processor_seconds()
-    with using_processes():
-        outcome = execute_prepared(sampled, make=lambda prepared, store, _: MarkedRunner(prepared, store, marks))
-        ended = processor_seconds()
-    grown = max(peak_memory() - peak, memory_now() - before)
-    return MeasuredRun(outcome, tuple(marks.marks), marks.stored, marks.parts, began, ended, grown, apart)
+    marks = Marks()
+    marks.add(*START)
+    outcome = execute_prepared(sampled, make=lambda prepared, store, _: MarkedRunner(prepared, store, marks))
+    marks.add(0, "end")
+    return parts_of(marks.marks, workers), outcome, marks
 
 
 def runs_apart(plan: Plan, folder: Path) -> bool:
@@ -180,11 +188,11 @@ def runs_apart(plan: Plan, folder: Path) -> bool:
     return any(choice.apart(planned.program, plan.shards, plan.workers) for planned in plan.stages)
 
 
-def in_scratch(recipe: Recipe, folder: Path) -> Recipe:
-    """The recipe for a run by one worker that leaves everything in a folder."""
+def in_scratch(recipe: Recipe, folder: Path, workers: int) -> Recipe:
+    """The recipe for a run that leaves everything in a folder."""
     changes: dict[str, Any] = {
         "work_dir": str(folder / "run"),
-        "np": 1,
+        "np": workers,
         "executor_type": "default",
         "use_cache": False,
         "max_quarantined": 1 << 40,  # of none readable, the run ends in an error

@@ -2,50 +2,77 @@
 
 from __future__ import annotations
 
-import numpy as np
+from dataclasses import replace
+
 import pytest
 
 from refinery.inspect.forecast.cluster import LINK, NODE, cluster_seconds, shards_on
 from refinery.inspect.forecast.costs import (
+    PER_SHARD,
     Load,
     RunCosts,
     StageCost,
     error_of,
-    line_through,
     processor_seconds_of,
     wall_seconds_of,
 )
 from refinery.inspect.forecast.disk import results_bytes
+from refinery.inspect.forecast.laws import AFTER, Law, Mark, Prior, TimedPart, law_of, parts_of
 
-STAGES = (StageCost(1, 0.3, 0.01, 25e-9, 0.05, 0.1, True), StageCost(2, 0.1, 0.01, 5e-9, 0.05))
-COSTS = RunCosts(1.5, STAGES, 0.4, 10, False)
+STAGES = (
+    StageCost(1, Law(0.3, 0.3, 25e-9, 2.0, 1e-9), Law(0.1, 0.1, 2e-6, 1.0, 1e-7)),
+    StageCost(2, Law(0.1, 0.1, 5e-9, 2.0, 1e-9)),
+)
+COSTS = RunCosts(1.5, 1.5, STAGES, Law(0.4, 0.4, 4e-6), 10)
 LARGE = Load([1e12, 0.9e12], [2e8, 1.8e8], 2e8, 60_000)
+VAGUE = Prior(0.0, 1e3)
 
 
-def test_a_byte_and_a_shard_have_their_seconds() -> None:
-    sizes = np.array([1e6, 2e6, 4e6, 8e6])
-    shard, byte, _ = line_through(sizes, 0.006 + sizes * 30e-9)
-    assert byte == pytest.approx(30e-9, rel=0.03) and shard == pytest.approx(0.006, abs=0.002)
+def timed(seconds: float, shards: int = 0, side: float = 1.0) -> TimedPart:
+    return TimedPart(seconds, seconds / side, side, shards)
 
 
-def test_shards_that_cost_nothing_leave_all_to_bytes() -> None:
-    shard, byte, _ = line_through(np.array([1e6, 2e6]), np.array([0.0, 0.5]))
-    assert shard == 0.0 and byte == pytest.approx(0.5 / 3e6)
+def test_the_difference_of_two_runs_is_that_of_their_input() -> None:
+    law = law_of(timed(0.9), timed(0.4), timed(1.0), (1e6, 4e6), VAGUE)
+    assert law.unit == pytest.approx(0.6 / 3e6)
+    assert law.processor(1e6) == pytest.approx(0.9)  # the fixed costs are those of the cold run
+    assert law.processor(1e9) == pytest.approx(0.7 + 200.0)
+
+
+def test_shards_have_seconds_of_their_own() -> None:
+    parts = timed(0.5, 2, 2.0), timed(0.3, 2, 2.0), timed(0.96, 8, 2.0)
+    law = law_of(*parts, (1e6, 4e6), VAGUE, Prior(0.01, 0.001))
+    assert law.unit == pytest.approx(0.6 / 3e6, rel=0.01)
+    assert law.fixed == pytest.approx(0.5 - 0.2 - 0.02, rel=0.01) and law.wall == pytest.approx(0.25 - 0.11, rel=0.01)
+
+
+def test_what_is_noise_is_what_was_known_before() -> None:
+    law = law_of(timed(0.05), timed(0.05), timed(0.04), (10, 20), Prior(2e-6, 1e-6))
+    assert law.unit == pytest.approx(2e-6, rel=0.01) and law.error == pytest.approx(1e-6, rel=0.01)
+
+
+def test_parts_are_between_marks_and_workers_are_busy_until_one_has_nothing_left() -> None:
+    marks = [Mark(0, "start", 0.0, 0.0), Mark(1, "shards", 0.5, 1.0)]
+    marks += [Mark(1, "shard", 0.5 + 2 * n, 1.0 + n, n) for n in (1, 2, 3)] + [Mark(1, "shard", 7.0, 4.5, 4)]
+    parts = parts_of([*marks, Mark(*AFTER, 7.0, 4.5), Mark(0, "end", 7.5, 5.5)], 2)
+    assert parts[0, "start"].processor == 0.5 and parts[0, "start"].wall == 1.0
+    assert parts[1, "shards"] == TimedPart(6.5, 3.5, 2.0, 4)
+    assert parts[AFTER].processor == 0.5 and parts[AFTER].side == 0.5
 
 
 def test_workers_share_what_grows_with_the_input() -> None:
-    load = Load([1e9, 1e9], [1e5, 1e5], 1e5, 24)
-    one, four = (wall_seconds_of(COSTS, load, workers) for workers in (1, 4))
-    assert one == pytest.approx(processor_seconds_of(COSTS, load, 1))
-    fixed = COSTS.fixed + 1e5 * 2e-6 + 1e5 * 10 * 0.4e-6
-    assert four - fixed == pytest.approx((one - fixed) / (4 * 0.95))
+    load = Load([1e9, 1e9], [1e5, 1e5], 1e5, 24, 5e4)
+    shared = 30e-9 * 1e9 + 2 * 24 * PER_SHARD
+    rest = COSTS.fixed + 1e5 * 2e-6 + 1.5e5 * 4e-6
+    assert processor_seconds_of(COSTS, load) == pytest.approx(rest + shared)
+    assert wall_seconds_of(COSTS, load) == pytest.approx(rest + shared / 2)
 
 
-def test_every_process_begins_by_itself() -> None:
+def test_files_that_are_decompressed_have_their_seconds() -> None:
     load = Load([1e9, 1e9], [1e5, 1e5], 1e5, 24)
-    apart = RunCosts(1.5, STAGES, 0.4, 10, True)
-    more = processor_seconds_of(apart, load, 4) - processor_seconds_of(COSTS, load, 4)
-    assert more == pytest.approx(3 * (0.3 + 0.1))
+    reading = replace(COSTS, stages=(replace(STAGES[0], reading=7.0), STAGES[1]))
+    assert processor_seconds_of(reading, load) - processor_seconds_of(COSTS, load) == pytest.approx(7.0)
+    assert wall_seconds_of(reading, load) - wall_seconds_of(COSTS, load) == pytest.approx(3.5)
 
 
 def test_the_error_is_that_of_the_larger_stage() -> None:

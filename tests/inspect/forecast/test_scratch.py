@@ -1,0 +1,68 @@
+"""Scratch files are laid out like the input, and what their readers decompress is counted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from refinery.inspect.forecast.reading import reading_seconds, uncompressed_bytes
+from refinery.inspect.forecast.sampled import Sample, sample, size_of
+from refinery.inspect.forecast.scratch import ScratchCut
+from refinery.io.model import Shard
+from refinery.io.sources import cut, search
+
+ROWS = 4000
+
+
+@pytest.fixture
+def shards(tmp_path: Path) -> list[Shard]:
+    texts = [f"text {number} " * 20 for number in range(ROWS)]
+    path = tmp_path / "data.parquet"
+    pq.write_table(pa.table({"text": texts}), path, row_group_size=1000, compression="gzip", use_dictionary=False)
+    return cut(search([str(path)])[0], 8000)
+
+
+def drawn_from(shards: list[Shard], folder: Path, pieces: ScratchCut) -> Sample:
+    folder.mkdir()
+    sources = [shards[0].source]
+    return sample(sources, shards, 0.5, size_of(sources, shards), folder, pieces)
+
+
+def test_parquet_has_the_groups_and_the_compression_of_the_input(shards: list[Shard], tmp_path: Path) -> None:
+    drawn = drawn_from(shards, tmp_path / "scratch", ScratchCut(8, 2))
+    [source] = drawn.sources
+    metadata = pq.read_metadata(source.path)
+    column = metadata.row_group(0).column(0)
+    assert metadata.row_group(0).num_rows == 1000 and column.compression == "GZIP"
+    assert not any("DICT" in name for name in column.encodings)
+    assert metadata.num_rows == len(drawn.groups) == drawn.shards[-1].end
+    assert len(drawn.shards) == 8 and drawn.first == 2
+    assert [shard.start for shard in drawn.shards[1:]] == [shard.end for shard in drawn.shards[:-1]]
+    assert sum(shard.size for shard in drawn.shards) == source.size
+
+
+def test_rows_before_a_shard_are_decompressed_too(shards: list[Shard]) -> None:
+    def pieces(*cuts: int) -> list[Shard]:
+        return [
+            Shard(index, shards[0].sources, start, end, lines=False)
+            for index, (start, end) in enumerate(zip(cuts, cuts[1:], strict=False))
+        ]
+
+    def rows(*cuts: int) -> float:
+        return reading_seconds(pieces(*cuts), lambda source: 1.0)
+
+    assert rows(0, 1000, 2000, 3000, ROWS) == rows(0, ROWS) == ROWS
+    assert rows(0, 500, 1000) == 2000  # each half of a group
+    assert rows(0, 900, 1800) == 1000 + 2000  # the second one needs two groups
+    assert uncompressed_bytes(pieces(0, 2000)) == pytest.approx(uncompressed_bytes(pieces(0, ROWS)) / 2)
+
+
+def test_files_of_lines_are_not_decompressed(tmp_path: Path) -> None:
+    path = tmp_path / "data.jsonl"
+    path.write_text('{"text": "a"}\n' * 50)
+    shards = cut(search([str(path)])[0], 100)
+    assert reading_seconds(shards, lambda source: 1.0) == 0.0
+    assert uncompressed_bytes(shards) == path.stat().st_size
