@@ -23,9 +23,17 @@ CONTENT = "CAST(coalesce(list_sum(shingles), 0) % 18446744073709551616 AS UBIGIN
 _REPRESENTATIVES = SetQuery("representatives")
 
 
+_LEFT_OVER = f" samples with {ROUNDS} unlike members of each of their groups, and not with the rest"
+
+
 def left_over(samples: int) -> str:
     """A note on the number of samples that are left after the last round."""
-    return f"verify has compared {samples} samples with {ROUNDS} unlike members of each of their groups, and not with the rest"
+    return f"verify has compared {samples}{_LEFT_OVER}"
+
+
+def is_left_over(note: str) -> bool:
+    """Return whether a note is one of `left_over`."""
+    return note.endswith(_LEFT_OVER)
 
 
 def buckets_of(bands: Sequence[int]) -> SetQuery:

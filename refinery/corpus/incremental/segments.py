@@ -1,0 +1,142 @@
+"""Tables of a corpus' state: Parquet files by change, of which the last one with a row has its values.
+
+A file is never changed, so states of several snapshots share it by hard links. Rows have the number `_row`, see `rows`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from refinery.common.lazy import pq
+from refinery.kernels.core.arrow import ints, numbers
+
+# Rows that are encoded together: readers decode all of them to take one.
+GROUP = 1024
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Rows wanted of one file. at: places in the file, ascending. of: place of each among the wanted rows."""
+
+    file: Path
+    at: np.ndarray
+    of: np.ndarray
+
+
+class Segments:
+    """One table. folder: of its files, `000003.parquet` of the fourth change. beside: tables whose files have the same rows.
+
+    Files are ordered by `_row`, which several lines of a file may have (`take` is for tables where that is not so).
+    """
+
+    def __init__(self, folder: Path, beside: Sequence[str] = ()) -> None:
+        self.folder, self._beside = folder, beside
+
+    @property
+    def files(self) -> list[Path]:
+        """The files, in the order of changes."""
+        return sorted(self.folder.glob("[0-9]*.parquet"))
+
+    def names(self) -> list[str]:
+        """Paths of the files, for SQL."""
+        return [str(file) for file in self.files]
+
+    def append(self, change: int, table: pa.Table, **beside: pa.Table) -> None:
+        """Write the rows of a change, which ascend; nothing without rows. beside: further tables of the same rows."""
+        if not len(table):
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        _write(table, self.folder / f"{change:06d}.parquet")
+        for name, other in beside.items():
+            assert len(other) == len(table) and name in self._beside
+            _write(other, self.folder / f"{name}-{change:06d}.parquet")
+
+    def known(self, rows: np.ndarray) -> np.ndarray:
+        """Mask of the rows that the table has."""
+        mask = np.zeros(len(rows), bool)
+        for place in self._places(rows):
+            mask[place.of] = True
+        return mask
+
+    def take(self, rows: np.ndarray, columns: Sequence[str] | None = None, of: str = "") -> pa.Table:
+        """The last values of rows (ascending, different) that the table has, in their order.
+
+        of: the table beside, or this one. Rows that it does not have are left out.
+        """
+        tables, order = [], []
+        for place in self._places(rows):
+            path = place.file.with_name(f"{of}-{place.file.name}") if of else place.file
+            tables.append(_at(path, place.at, columns))
+            order.append(place.of)
+        if not tables:
+            return self._empty(columns, of)
+        return pa.concat_tables(tables).take(ints(np.argsort(np.concatenate(order), kind="stable")))
+
+    def _empty(self, columns: Sequence[str] | None, of: str) -> pa.Table:
+        paths = sorted(self.folder.glob(f"{of}-*.parquet" if of else "[0-9]*.parquet"))
+        schema = pq.read_schema(paths[-1]) if paths else pa.schema([("_row", pa.int64())])
+        names = [name for name in (columns if columns is not None else schema.names) if name in schema.names]
+        return pa.schema([schema.field(name) for name in names]).empty_table()
+
+    def _places(self, rows: np.ndarray) -> Iterator[_Place]:
+        """Places of rows in the files, the last file first."""
+        left = np.arange(len(rows))
+        for file in reversed(self.files):
+            if not len(left):
+                return
+            there, at = _rows_of(file, rows[left])
+            place = np.searchsorted(there, rows[left])
+            inside = place < len(there)
+            inside[inside] = there[place[inside]] == rows[left][inside]
+            if inside.any():
+                yield _Place(file, at[place[inside]], left[inside])
+            left = left[~inside]
+
+
+def _write(table: pa.Table, path: Path) -> None:
+    numbered = ["_row"] if table.column_names[0] == "_row" else False
+    pq.write_table(
+        table, path, row_group_size=GROUP, compression="zstd", use_dictionary=False, write_statistics=numbered
+    )
+
+
+def _rows_of(path: Path, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of rows in the groups of a file that may have some of `rows`, and their places in the file."""
+    with pq.ParquetFile(path) as file:
+        groups, starts = _groups(file, rows)
+        if not groups:
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        there = numbers(file.read_row_groups(groups, ["_row"])["_row"].combine_chunks())
+        sizes = [file.metadata.row_group(group).num_rows for group in groups]
+    return there, np.concatenate(
+        [np.arange(starts[g], starts[g] + size) for g, size in zip(groups, sizes, strict=True)]
+    )
+
+
+def _groups(file: pq.ParquetFile, rows: np.ndarray) -> tuple[list[int], np.ndarray]:
+    """Groups whose range of numbers has some of `rows`; the place of each group's first row."""
+    metadata = file.metadata
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    bounds = [group.column(0).statistics for group in groups]
+    low, high = (np.array([getattr(one, kind) for one in bounds], np.int64) for kind in ("min", "max"))
+    some = np.searchsorted(rows, low, "left") < np.searchsorted(rows, high, "right")
+    starts = np.cumsum([0, *(group.num_rows for group in groups)])
+    return np.flatnonzero(some).tolist(), starts
+
+
+def _at(path: Path, places: np.ndarray, columns: Sequence[str] | None) -> pa.Table:
+    """Rows of a file at ascending places; only groups with some of them are read."""
+    with pq.ParquetFile(path) as file:
+        sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
+        starts = np.cumsum([0, *sizes])
+        of = np.searchsorted(starts, places, "right") - 1
+        groups = np.unique(of)
+        table = file.read_row_groups(groups.tolist(), list(columns) if columns is not None else None)
+        before = np.zeros(len(starts), np.int64)  # place of each group's first row in what was read
+        before[groups] = np.cumsum([0, *(sizes[group] for group in groups.tolist())])[:-1]
+        return table.take(ints(places - starts[of] + before[of]))

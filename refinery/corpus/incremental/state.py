@@ -1,0 +1,115 @@
+"""State of the incremental engine: what a change needs to know of the rows before it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from refinery.corpus.incremental.segments import Segments
+from refinery.kernels.core.arrow import ints, numbers
+
+_FORMAT = 1
+_FILE = "state.json"
+# Number of a cluster whose row is no longer in the stage.
+GONE = -1
+
+
+@dataclass(frozen=True)
+class StageState:
+    """Rows that the steps of a stage keep.
+
+    samples: what the stage has left of them. keys: their match keys, with the number of the `change` they came with. status: `kept`, the
+    row that stays of its cluster (itself, if it does) or GONE, and `at`, the change with which it came. units: removed ones of each row.
+    """
+
+    samples: Segments
+    keys: Segments
+    status: Segments
+    units: Segments
+
+    def status_of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The rows that are in the stage, of some rows (ascending); of each, the row that stays, and the change."""
+        table = self.status.take(rows)
+        row, kept, at = (numbers(table[name]) for name in ("_row", "kept", "at")) if len(table) else [rows[:0]] * 3
+        there = kept != GONE
+        return row[there], kept[there], at[there]
+
+    def set_status(self, change: int, rows: np.ndarray, kept: np.ndarray, at: np.ndarray) -> None:
+        """Record the status of rows, which ascend."""
+        self.status.append(change, pa.table({"_row": ints(rows), "kept": ints(kept), "at": ints(at.astype(np.int32))}))
+
+
+@dataclass(frozen=True)
+class PartState:
+    """Numbers of a part's rows and withdrawn ones. alone: a plan over this part alone has the programs of the state."""
+
+    rows: int
+    withdrawn: int
+    alone: bool
+
+
+@dataclass
+class State:
+    """State after a change. Files of the change before are shared by hard links.
+
+    change: its number. parts: by number. programs: keys of the stages' programs. schema: of the samples, as
+    JSON. exported: Arrow schema of exported tables, or "". counts: of rows by outcome.
+    """
+
+    folder: Path
+    change: int = 0
+    parts: dict[int, PartState] = field(default_factory=dict)
+    programs: list[str] = field(default_factory=list)
+    schema: dict[str, Any] = field(default_factory=dict)
+    exported: str = ""
+    counts: dict[str, int] = field(
+        default_factory=lambda: dict.fromkeys(("kept", "removed", "quarantined", "withdrawn"), 0)
+    )
+
+    @staticmethod
+    def begin(before: Path | None, after: Path) -> State:
+        """The state before a change, in a folder of its own. Raises ValueError for a state of another format."""
+        after.mkdir(parents=True)
+        if before is None:
+            return State(after)
+        known = json.loads((before / _FILE).read_text(encoding="utf-8"))
+        if known.pop("format") != _FORMAT:
+            raise ValueError(f"{before}: a state of another version of refinery")
+        for file in before.rglob("*.parquet"):
+            _share(file, after / file.relative_to(before))
+        known["parts"] = {int(part): PartState(**of_part) for part, of_part in known["parts"].items()}
+        return State(after, **{**known, "change": known["change"] + 1})
+
+    def end(self) -> None:
+        """Write what is in memory, last of all."""
+        known = {name: value for name, value in asdict(self).items() if name != "folder"}
+        aside = self.folder / f"{_FILE}.tmp"
+        aside.write_text(json.dumps({**known, "format": _FORMAT}), encoding="utf-8")
+        os.replace(aside, self.folder / _FILE)
+
+    def stage(self, number: int) -> StageState:
+        """Tables of a stage."""
+        folder = self.folder / f"stage_{number}"
+        samples = Segments(folder / "samples", ("values",))
+        return StageState(samples, *(Segments(folder / name) for name in ("keys", "status", "units")))
+
+    @property
+    def outcomes(self) -> Segments:
+        """Outcome of each row, and the row that stays in its place."""
+        return Segments(self.folder / "outcomes")
+
+
+def _share(file: Path, target: Path) -> None:
+    """Give a file that is never changed a second name; a copy where file systems differ."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        os.link(file, target)
+    except OSError:
+        shutil.copyfile(file, target)
