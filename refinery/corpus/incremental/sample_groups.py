@@ -25,11 +25,13 @@ from refinery.corpus.engine import EngineRefusal
 from refinery.corpus.incremental.delta import Outcomes, RowDelta
 from refinery.corpus.incremental.rows import NONE, inside
 from refinery.corpus.incremental.samples import samples_of
+from refinery.corpus.incremental.segments import GROUP
 from refinery.corpus.incremental.shards import shard_of
 from refinery.corpus.incremental.state import GONE, StageState
 from refinery.dedup.barrier import Barrier
-from refinery.dedup.match_keys import SqlLimits
+from refinery.dedup.match_keys import MatchKeys, SqlLimits
 from refinery.dedup.matchers.candidates import is_left_over
+from refinery.dedup.matchers.defaults import SampleDefaults
 from refinery.dedup.model import DedupInput, DedupResult
 from refinery.dedup.verify import Comparison
 from refinery.io.model import Shard
@@ -65,6 +67,7 @@ class SampleGroups:
             left, left_kept, [table for table in (keys, gone) if table is not None]
         )
         rows = np.union1d(touched, delta.enter)
+        self._require_one_kind(keys)
         kept = self._settled(rows, keys, self._current(touched, touched_at))
         before = np.full(len(rows), GONE, np.int64)
         before[np.searchsorted(rows, touched)] = touched_kept
@@ -172,6 +175,32 @@ class SampleGroups:
         assert np.array_equal(gone, np.flatnonzero(kept != rows))
         self.store.remove(f"{folder}/")
         return kept
+
+    def _require_one_kind(self, entering: pa.Table | None) -> None:
+        """Check that entering match keys can be compared with those of the stage, also where no row is touched. Raises OperatorError."""
+        step = self.planned.stage.after
+        assert step is not None
+        matcher = self.plan.library.operators[step.name].sample_matcher
+        if (
+            entering is None or type(matcher).kinds is SampleDefaults.kinds
+        ):  # of all others, any match keys can be compared
+            return
+        path = self.store.scratch() / "kinds.parquet"
+        known = self._one_of_the_stage()
+        pq.write_table(pa.concat_tables([entering, known]) if known is not None else entering, path)
+        with MatchKeys([str(path)], matcher.columns, self.room) as keys:
+            matcher.require(matcher.kinds(keys))
+
+    def _one_of_the_stage(self) -> pa.Table | None:
+        """Match keys of one row of the stage; None without any."""
+        for file in self.state.keys.files:
+            rows = np.unique(numbers(pq.ParquetFile(file).read(["_row"])["_row"]))
+            for some in np.array_split(rows, max(1, len(rows) // GROUP)):
+                row, _, at = self.state.status_of(some)
+                table = self._current(row, at)
+                if table is not None and len(table):
+                    return table.slice(0, 1)
+        return None
 
     def _require_all_rounds(self, findings: DedupResult) -> None:
         for note in findings.notes:
