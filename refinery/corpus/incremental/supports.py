@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from refinery.compiler.kept_order import NEWEST
 from refinery.compiler.stages import cut_at_barriers
 from refinery.operators import Library
 from refinery.planning.plan import Plan
 from refinery.recipe import Recipe
 from refinery.recipe.executors import on_cluster
 
+# Matchers whose clusters a change can follow, see `sample_groups` and `unit_groups`.
+_FOLLOWED = ("keys", "bands", "cosine", "units")
 # Rules of deduplicators of units whose statements treat every key by itself.
 _RULES = {"more_documents_than", "first_stays"}
 # Parameters of deduplicators that look at all samples.
@@ -63,13 +66,15 @@ def _of_step(step: Any, library: Library) -> Iterator[str]:
     operator = library.operators[step.name]
     if operator.kind != "deduplicator":
         return
-    if operator.matcher_path is not None:
-        yield f"{step.where}: {step.name} has a matcher of its own"
+    if operator.matcher_path is not None or operator.match not in (*_FOLLOWED, "hamming"):
+        yield f"{step.where}: {step.name} compares samples in a way of its own"
     elif operator.matcher.takes_units:
         if operator.rule.get("kind") not in _RULES:
             yield f"{step.where}: {step.name} compares units in a way of its own"
     elif not _has_columns(operator.sample_matcher, step.params):
         yield f"{step.where}: {step.name} compares all samples with each other"
+    if step.params.get("keep") == NEWEST:
+        yield f"{step.where}: {step.name}: keep: newest fails where no sample has a date"
     for name in _GLOBAL:
         if step.params.get(name) is not None:
             yield f"{step.where}: {step.name}: {name}"

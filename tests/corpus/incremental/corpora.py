@@ -28,8 +28,10 @@ Write = Callable[[Path, Sequence[Any]], Any]
 class Corpus:
     """A corpus of the incremental engine. parts: samples of every part. kept: the exported samples."""
 
-    def __init__(self, folder: Path, steps: Sequence[Any], write: Write = write_lines, **keys: Any) -> None:
-        self.folder, self.steps, self.keys, self._write = folder, steps, keys, write
+    def __init__(
+        self, folder: Path, steps: Sequence[Any], write: Write = write_lines, suffix: str = ".jsonl", **keys: Any
+    ) -> None:
+        self.folder, self.steps, self.keys, self._write, self._suffix = folder, steps, keys, write, suffix
         self.parts: list[list[Any]] = []
         self.withdrawn: set[Key] = set()
         self.kept: dict[Key, Any] = {}
@@ -42,7 +44,7 @@ class Corpus:
         """Add a part."""
         self.parts.append(list(samples))
         number = len(self.parts)
-        self._write(self.folder / f"part_{number}.jsonl", samples)
+        self._write(self.folder / f"part_{number}{self._suffix}", samples)
         return self._apply((number,), {})
 
     def withdraw(self, rows: Sequence[Key]) -> Delta:
@@ -79,7 +81,7 @@ class Corpus:
         if len(gone):
             left_out = str(self.folder / f"left_out_{number}_{self.changes}.parquet")
             pq.write_table(pa.table({"row": gone}), left_out)
-        inputs = (InputConfig(path=str(self.folder / f"part_{number}.jsonl")),)
+        inputs = (InputConfig(path=str(self.folder / f"part_{number}{self._suffix}")),)
         return PartInput(number, inputs, None if number in added else rows, gone, left_out)
 
     def _read(self, delta: Delta) -> None:
@@ -118,8 +120,9 @@ class Corpus:
             assert not self.kept
             return
         samples = [self.parts[part - 1][row] for part, row in left]
-        self._write(folder / "in.jsonl", samples)
-        run = refinery.run(settings(folder, self.steps, **self.keys))
+        self._write(folder / f"in{self._suffix}", samples)
+        source = {"dataset_path": str(folder / f"in{self._suffix}")}
+        run = refinery.run(settings(folder, self.steps, **source, **self.keys))
         expected = exported(run)
         assert [self.kept[key] for key in sorted(self.kept)] == expected
         steps = dict(run.sql("SELECT _row, coalesce(_dropped, 0) FROM row_outcomes").fetchall())
@@ -149,7 +152,8 @@ def samples_of(chance: random.Random, before: Sequence[Mapping[str, Any]], count
         earlier = [*before, *samples]
         copied = chance.choice(earlier)["text"] if earlier and chance.random() < 0.6 else None
         text = text_of(chance) if copied is None else near_copy(chance, copied)
-        samples.append({"id": chance.randrange(12), "text": text})
+        place = [1.0, chance.random() * 3]
+        samples.append({"id": chance.randrange(12), "text": text, "place": place})
     return samples
 
 

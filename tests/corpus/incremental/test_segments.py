@@ -1,0 +1,39 @@
+"""Tables of a corpus' state: the last file with a row has its values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from refinery.corpus.incremental import segments
+from refinery.corpus.incremental.segments import Segments
+from tests.examples import share_of
+
+CHANGES = st.lists(st.dictionaries(st.integers(0, 40), st.integers(0, 9), max_size=20), max_size=5)
+
+
+@given(changes=CHANGES, wanted=st.sets(st.integers(0, 45)))
+@settings(max_examples=share_of(200), deadline=None)
+def test_rows_have_their_last_values(tmp_path_factory, changes, wanted) -> None:
+    table, group = Segments(Path(tmp_path_factory.mktemp("table")), ("texts",)), segments.GROUP
+    segments.GROUP = 3
+    try:
+        last: dict[int, int] = {}
+        for number, values in enumerate(changes):
+            last |= values
+            rows = np.array(sorted(values), np.int64)
+            own = pa.table({"_row": rows, "value": [values[row] for row in rows.tolist()]})
+            table.append(number, own, texts=pa.table({"text": [str(values[row]) for row in rows.tolist()]}))
+    finally:
+        segments.GROUP = group
+    rows = np.array(sorted(wanted), np.int64)
+    assert table.known(rows).tolist() == [row in last for row in rows.tolist()]
+    there = sorted(wanted & last.keys())
+    assert table.take(rows).to_pylist() == [{"_row": row, "value": last[row]} for row in there]
+    if last:
+        assert table.take(rows, of="texts")["text"].to_pylist() == [str(last[row]) for row in there]
+        assert table.take(rows, ["value"])["value"].to_pylist() == [last[row] for row in there]
