@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,9 @@ from refinery.dedup import ngram_filter, ngrams
 from refinery.dedup.exchange import Exchange
 from refinery.dedup.ngram_filter import Decision, FilterSize, false_positives, in_order
 from refinery.errors import OperatorError, RecipeError
+from refinery.kernels.core.arrow import texts as view_of
 from refinery.kernels.dedup import bloom
+from refinery.kernels.unicode.word_segments import segment_ends
 from refinery.storage.open import open_store
 from refinery.workers.thread_executor import ThreadExecutor
 from tests.examples import share_of
@@ -235,6 +239,13 @@ def documents(seed: int = 3, count: int = 80) -> list[dict[str, Any]]:
     return [{"n": n, "text": "\n".join(line() for _ in range(dice.choice([1, 2, 3, 5])))} for n in range(count)]
 
 
+def segments(part: str) -> list[str]:
+    """Segments of UAX 29, by the kernel that tests/kernels/unicode/test_word_segments.py compares with others."""
+    ends, _ = segment_ends(view_of(pa.array([part])))
+    data = part.encode()
+    return [data[start:end].decode() for start, end in zip([0, *ends], ends, strict=False)]
+
+
 def words_of(text: str) -> list[str]:
     return text.split()  # of `documents`, whose words have no punctuation inside
 
@@ -274,6 +285,42 @@ def test_runs_leave_what_the_meaning_says_in_any_cut(
     assert exported(cut) == expected
     assert content(cut, "shards") == content(run, "shards")
     assert calls["fill"] and calls["finish"] and not calls["in_one"]
+
+
+def real_texts() -> list[str]:
+    texts = []
+    for line in (Path(__file__).parents[2] / "recipes" / "data" / "web_sample.jsonl").read_bytes().split(b"\n"):
+        with suppress(ValueError, TypeError, KeyError):  # some lines are broken, to show quarantine
+            text = str(json.loads(line)["text"])
+            texts += [text] if text.isascii() or text.encode() else []
+    return texts
+
+
+def test_real_texts_are_decided_as_by_one_filter_in_plain_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With DCLM's parameters, over the bundled documents, whose words are segments of UAX 29."""
+    texts = real_texts()[:300]
+    known: set[tuple[str, ...]] = set()
+    expected = []
+    for n, text in enumerate(texts):
+        left, seen, total = [], 0, 0
+        for part in text.split("\n"):
+            words = [word for word in segments(part) if word.strip()]
+            grams = [tuple(words[i : i + 13]) for i in range(len(words) - 12)]
+            again = sum(gram in known for gram in grams)
+            seen, total = seen + again, total + len(grams)
+            if not grams or again / len(grams) <= 0.8:
+                left.append(part)
+                known.update(grams)
+        whole = "\n".join(left)
+        if (whole.strip() and not (total and seen / total > 0.8)) or whole == text:
+            expected.append({"n": n, "text": whole})
+    samples = [{"n": n, "text": text} for n, text in enumerate(texts)]
+    params = {"as": "dclm", "false_positive_rate": 1e-9}
+    tasks_in_process(monkeypatch)
+    run = refine(tmp_path, samples, [{"bloom_deduplicator": params}], shard_size=100_000)
+    assert exported(run) == expected and len(expected) < len(texts)
 
 
 def test_limits_end_a_run_or_make_a_note(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

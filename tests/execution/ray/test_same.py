@@ -32,6 +32,7 @@ EVERYTHING = [
     "clean_links_mapper",
     {"document_minhash_deduplicator": {"jaccard_threshold": 0.5, "keep": "length(text) desc"}},
     {"document_line_deduplicator": {"frequency_threshold": 20}},
+    {"bloom_deduplicator": {"n_grams": 3, "min_ngram_size": 1, "duplicate_threshold": 0.4}},
     "doc_stats",
     {"text_length_filter": {"min_len": 20}},
 ]
