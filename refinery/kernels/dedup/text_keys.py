@@ -97,7 +97,7 @@ def _keys(data, offsets, valid, class_table, keys):
     for row in range(len(valid)):
         if valid[row]:
             start, end = stripped(data, offsets[row], offsets[row + 1], class_table)
-            _murmur(data, start, end, keys, row)
+            murmur(data, start, end, keys, row)
 
 
 @entry("uint8[] int64[] bool[] int32[] uint8[] int64[] uint8[] uint8[] uint64[,] bool[]")
@@ -111,7 +111,7 @@ def _folded_keys(data, offsets, valid, rules, ascii, kept, class_table, room, ke
             left[row] = True
             continue
         start, end = stripped(room, 0, length, class_table)
-        _murmur(room, start, end, keys, row)
+        murmur(room, start, end, keys, row)
 
 
 @kernel
@@ -152,14 +152,14 @@ def _rest(data, i, end):
 
 
 @kernel
-def _mixed(x):
+def mixed(x):
     x = (x ^ x >> np.uint64(33)) * np.uint64(0xFF51AFD7ED558CCD)
     x = (x ^ x >> np.uint64(33)) * np.uint64(0xC4CEB9FE1A85EC53)
     return x ^ x >> np.uint64(33)
 
 
 @kernel
-def _murmur(data, start, end, keys, row):
+def murmur(data, start, end, keys, row):
     """Hash data[start:end] to keys[row]."""
     one, two = np.uint64(0x87C37B91114253D5), np.uint64(0x4CF5AD432745937F)
     low = high = np.uint64(0)
@@ -175,6 +175,6 @@ def _murmur(data, start, end, keys, row):
     low, high = low ^ size, high ^ size
     low += high
     high += low
-    low, high = _mixed(low), _mixed(high)
+    low, high = mixed(low), mixed(high)
     low += high
     keys[row, 0], keys[row, 1] = low, high + low

@@ -1,0 +1,122 @@
+"""Repeated substrings: items and groups against windows in a dictionary, and a suffix array."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from refinery.kernels.dedup import substring_groups, substrings
+from refinery.kernels.dedup.substring_groups import Passages
+from tests.examples import share_of
+
+EMPTY = np.zeros(0, np.int64)
+
+
+def found(texts: list[str], length: int, every: bool = False, tokens: bool = False) -> Passages:
+    """The rounds of the tasks, in memory."""
+    column = pa.array(texts, pa.string())
+    lists = substrings.anchors(column, length, tokens)
+    items = np.asarray(lists.values.to_numpy(), np.uint64).reshape(-1, 4)
+    rows = np.repeat(np.arange(len(texts)), np.diff(lists.offsets.to_numpy()) // 4)
+    again = items[:, 1] == substrings.REPEATED
+    parts = [substring_groups.repetitions(rows[again], items[again], every)]
+    rows, items = rows[~again], items[~again]
+    for width in [None, *substrings.widths(length)]:
+        if width is not None:
+            firsts = np.searchsorted(rows, np.arange(len(texts) + 1))
+            items, ends = substrings.cells(column, np.ascontiguousarray(items[:, 0]), firsts, length, width, tokens)
+            rows = np.repeat(np.arange(len(texts)), np.diff(ends))
+        order = np.lexsort((items[:, 0], rows, items[:, 3], items[:, 2], items[:, 1]))
+        rows, items = rows[order], items[order]
+        keys = [np.ascontiguousarray(items[:, at]) for at in (1, 2, 3)]
+        copies, opened = substring_groups.resolve(*keys, every, width == 1)
+        at = np.flatnonzero(copies >= 0)
+        first, end = substrings.first_of(items[:, 0]), substrings.last_of(items[:, 0]) + length
+        parts.append(Passages(rows[at], first[at], end[at], rows[copies[at]], first[copies[at]]))
+        rows, items = rows[opened], items[opened]
+        order = np.lexsort((items[:, 0], rows))
+        rows, items = rows[order], items[order]
+    assert not len(rows) or length == 1
+    return substring_groups.covering(Passages(*(np.concatenate(columns) for columns in zip(*parts, strict=True))))
+
+
+def expected(texts: list, length: int, every: bool = False) -> list[set[int]]:
+    """The definition: places in windows that an earlier one equals; with `every`, in windows that any other one equals."""
+    windows: dict = {}
+    for row, text in enumerate(texts):
+        for start in range(len(text) - length + 1):
+            windows.setdefault(tuple(text[start : start + length]), []).append((row, start))
+    places: list[set[int]] = [set() for _ in texts]
+    for there in windows.values():
+        for row, start in there if every and len(there) > 1 else there[1:]:
+            places[row].update(range(start, start + length))
+    return places
+
+
+def places_of(passages: Passages, count: int) -> list[set[int]]:
+    places: list[set[int]] = [set() for _ in range(count)]
+    for row, start, end in zip(*passages[:3], strict=True):
+        assert not places[row] & set(range(start, end))
+        places[row].update(range(start, end))
+    return places
+
+
+def check(texts: list[str], length: int, every: bool = False, tokens: bool = False) -> None:
+    symbols = [text.split() if tokens else text.encode() for text in texts]
+    passages = found(texts, length, every, tokens)
+    assert places_of(passages, len(texts)) == expected(symbols, length, every)
+    for row, start, end, kept, at in zip(*passages, strict=True):
+        assert symbols[row][start:end] == symbols[kept][at : at + end - start]
+        assert (kept, at) != (row, start) if every else (kept, at) < (row, start)
+
+
+SEEDS = st.integers(0, 1 << 30)
+texts = st.one_of(
+    st.lists(st.text("ab", max_size=80), max_size=6),
+    st.lists(st.text("abc é漢😀\n", max_size=60), max_size=6),
+    st.builds(lambda part, times, tail: [part * times + tail, tail + part * 3, part * 2], st.text("abc", max_size=7),
+              st.integers(0, 30), st.text("abcd", max_size=30)),
+)  # fmt: skip
+lengths = st.sampled_from([1, 2, 3, 5, 8, 11, 16, 23])
+
+
+@settings(max_examples=share_of(2000), deadline=None)
+@given(texts, lengths, st.booleans())
+def test_windows_are_those_of_the_definition(texts, length, every):
+    check(texts, length, every)
+
+
+@settings(max_examples=share_of(500), deadline=None)
+@given(st.lists(st.text("ab é\u3000\n", max_size=80), max_size=6), lengths, st.booleans())
+def test_windows_of_tokens(texts, length, every):
+    check(texts, length, every, tokens=True)
+
+
+@pytest.mark.parametrize("length", [50, 97, 500])
+@pytest.mark.parametrize("every", [False, True])
+def test_edited_copies(length, every):
+    """Passages of one text in another, with edits at distances around the length of a window."""
+    chance = random.Random(length)
+    passages = ["".join(chance.choices("abcdefgh ", k=chance.randrange(3 * length))) for _ in range(6)]
+    texts = []
+    for _ in range(20):
+        text = "".join(chance.choices(passages, k=4))
+        at = chance.randrange(len(text) + 1)
+        texts.append(text[:at] + "".join(chance.choices("xyz", k=chance.randrange(3))) + text[at:])
+    check(texts, length, every)
+
+
+@pytest.mark.parametrize("period", ["a", "ab", "abc" * 7 + "d", "x" * 60 + "y"])
+def test_periods(period):
+    check([period * 40, "z" + period * 20 + "z", period * 45], 50)
+    check([period * 40, "z" + period * 20 + "z", period * 45], 50, every=True)
+
+
+def test_a_period_has_few_items():
+    [items] = substrings.anchors(pa.array([" " * 100_000]), 500, False).to_pylist()
+    assert len(items) // 4 == 2
