@@ -243,10 +243,18 @@ class _Compiler(ChainNames):
         self.chain.removed = name
         self._from_source(name, BatchRead(self.reads.give_fixed("removed", name)))
         note = f"{step.where} step {step.index} {step.name}"
-        self._mapper(step, keys, self._render(step, operator, keys, operator.apply), note)
-        if step.params.get(operator.rule.get("drop_empty", "")):
-            text, changed = self.version[keys][0], self.names.fixed("changed", step.index)
-            self._end_filter(step, f"{self.alive} AND NOT ({changed} AND {text} = '')")
+        select = self._render(step, operator, keys, operator.apply)
+        columns = self._measure(step, operator, select, note)
+        bounded = {name: ends for name, ends in operator.bounds_of(step.params).items() if name in columns}
+        ranges = {name: kept_range(step.params, *ends) for name, ends in bounded.items()}
+        kept = [in_range(ident(columns[name]), ends) for name, ends in ranges.items() if ends.ends]
+        if TEXTS & {*select}:
+            self._mapper(step, keys, select, note)
+            if step.params.get(operator.rule.get("drop_empty", "")):
+                text, changed = self.version[keys][0], self.names.fixed("changed", step.index)
+                kept.append(f"NOT ({changed} AND {text} = '')")
+        if kept:
+            self._end_filter(step, " AND ".join([self.alive, *kept]))
 
     def _write_size(self, step: Any) -> None:
         """Write the size of each sample's cluster, as the deduplicator of the stage before has found it; 1 without duplicates."""
@@ -278,7 +286,8 @@ class _Compiler(ChainNames):
 
     def _order(self, step: Any, keys: Keys) -> list[tuple[exp.Expr, str]]:
         """Expressions, with directions, that choose the kept sample of several."""
-        order = "" if self.around.compare else order_of(step.params)
+        units = self.library.operators[step.name].matcher.takes_units
+        order = "" if self.around.compare or units else order_of(step.params)
         terms = order_terms(order) if order else []
         own = self._own(keys)
         own_terms = list(each_of([partial(own, term) for term, _ in terms]))

@@ -261,7 +261,7 @@ def _functions(chain: Chain, library: Library, features: set[str], around: Compi
         functions.update({function.name: function for function in library.features[name].functions})
     for step in (*chain.steps, *ends):
         functions.update({function.name: function for function in library.operators[step.name].functions})
-    if around.compare:
+    if around.compare and not library.operators[ends[-1].name].matcher.takes_units:
         if "jaccard" not in functions:
             where, name = ends[-1].where, ends[-1].name
             raise RecipeError(

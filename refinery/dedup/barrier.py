@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from refinery.common.connections import connect
 from refinery.common.in_thread import InThread
+from refinery.common.lazy import pq
 from refinery.compiler.kept_order import NEWEST
 from refinery.compiler.templates import lit
 from refinery.dedup.clustering import ClusterTasks
@@ -25,11 +26,13 @@ from refinery.dedup.index_pieces import IndexTasks, Pieces
 from refinery.dedup.kept_dates import notes_on_dates
 from refinery.dedup.matchers.model import SampleMatcher
 from refinery.dedup.matchers.ngrams import NgramMatcher
+from refinery.dedup.matchers.substrings import SubstringMatcher
 from refinery.dedup.model import DedupInput, DedupResult
 from refinery.dedup.ngrams import NgramTasks
 from refinery.dedup.partitions import LinkFiles, Partitions
 from refinery.dedup.search import SearchTasks
 from refinery.dedup.short_texts import Key, ShortTexts, key_of_short, leaves_out_short, mark_of_short, note_on_short
+from refinery.dedup.substrings import SubstringTasks
 from refinery.dedup.tasks import joins
 from refinery.dedup.units import by_shard, statement_of
 from refinery.dedup.verification import CandidateTasks
@@ -75,6 +78,7 @@ class Barrier:
         if not inputs.files:
             return findings
         find = self._units if inputs.operator.matcher.takes_units else self._samples
+        find = self._substrings if isinstance(inputs.operator.matcher, SubstringMatcher) else find
         try:
             write = partial(self._finish, find(inputs, findings))
         except BaseException:
@@ -256,7 +260,9 @@ class Barrier:
         if written:
             path = inputs.folder / "duplicates.parquet"
             self._in_order(written, str(path), inputs)
-            findings.units = by_shard(path, f"_removed_{inputs.step.index}", inputs.folder)
+            findings.units = by_shard(
+                pq.ParquetFile(path).read(["_row", "unit"]), f"_removed_{inputs.step.index}", inputs.folder
+            )
             findings.duplicates = (f"{self._folder}/duplicates.parquet",)
             self._results.publish(path, *findings.duplicates)
         return _nothing
@@ -276,6 +282,14 @@ class Barrier:
         shared, label = ([] if shares > 1 else list(inputs.files), sql), f"{inputs.step.name}: equal units"
         counts = self._executor.map(joins.units, list(zip(calls, names, strict=True)), shared, label)
         return [name for name, count in zip(names, counts, strict=True) if int(count)]
+
+    def _substrings(self, inputs: DedupInput, findings: DedupResult) -> Callable[[], None]:
+        """Record the passages to remove; nothing is left to write."""
+        rows = self._look(inputs.files)["rows"]
+        tasks = SubstringTasks(self._executor, self._exchange, self._folder, inputs, self._parts)
+        findings.duplicates, findings.units = tasks.find(rows, partial(self._divide, inputs))
+        self._keep([*findings.duplicates, *findings.units.values()])
+        return _nothing
 
     def _in_order(self, files: Sequence[str], target: str, inputs: DedupInput) -> None:
         """Write the units from all tasks to one file, by sample and unit."""

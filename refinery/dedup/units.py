@@ -22,11 +22,17 @@ def statement_of(operator: Operator, params: Mapping[str, Any]) -> str:
     return sql_of(query)
 
 
-def by_shard(duplicates: Path, column: str, folder: Path) -> dict[int, str]:
-    """Write a file of removed units for each shard that loses any, as lists in `column`; return the files."""
-    table = pq.ParquetFile(duplicates).read(["_row", "unit"])
-    rows, units = numbers(table["_row"]), numbers(table["unit"])
-    starts = np.flatnonzero(np.diff(rows, prepend=-1))  # the file is ordered by sample
+def by_shard(duplicates: pa.Table, column: str, folder: Path) -> dict[int, str]:
+    """Write a file of removed units for each shard that loses any, as lists in `column`; return the files.
+
+    duplicates: in the order of samples (`_row`) and units (`unit`). A unit with a `length` is a passage, whose start and end are in the
+    list.
+    """
+    rows, units = numbers(duplicates["_row"]), numbers(duplicates["unit"])
+    if "length" in duplicates.column_names and not duplicates["length"].null_count:
+        units = np.stack([units, units + numbers(duplicates["length"])], axis=1).reshape(-1)
+        rows = np.repeat(rows, 2)
+    starts = np.flatnonzero(np.diff(rows, prepend=-1))
     samples = rows[starts]
     lists = pa.ListArray.from_arrays(ints(np.append(starts, len(rows)).astype(np.int32)), ints(units))
     shards = samples >> SHARD_BITS

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from refinery.dedup.exchange import Exchange, Share
 from refinery.dedup.matchers.candidates import ROUNDS, left_over
 from refinery.dedup.model import DedupInput
 from refinery.dedup.partitions import LinkFiles, Partitions
+from refinery.dedup.recomputed import computed_again
 from refinery.dedup.tasks import candidates
-from refinery.io.model import Part, Shard
 from refinery.workers.executor import Executor
 from refinery.workers.serialization import to_json
-from refinery.workers.tasks import Task
-
-_BATCH = 16 << 20
 
 
 class CandidateTasks:
@@ -87,16 +83,9 @@ class CandidateTasks:
         """Files of shingles of the members, by partition."""
         folder = f"{self._folder}/compared"
         first = len(self._parts.before)
-        answers = self._run(candidates.wanted, [(at, own, folder) for at, own in _some(members) if at >= first])
-        wanted = {shard for answer in answers.values() for shard in json.loads(answer)}
-        shards = [_restricted(shard, folder) for shard in inputs.compare.shards() if shard.index in wanted]
-        task = Task(folder, _BATCH, write=False, store=self._executor.place.store)
-        runner = self._executor.runner(inputs.step, inputs.compare.program())
-        try:
-            results = runner.run(shards, lambda _: task)
-        finally:
-            runner.close()
-        files = self._parts.files([result.match_keys for result in results if result.match_keys])
+        own = [[] if at < first else own for at, own in enumerate(members)]
+        names = computed_again(self._executor, inputs, folder, own)
+        files = self._parts.files(names)
         return [[] if at < first else own for at, own in enumerate(files)]
 
     def _contents(
@@ -163,12 +152,6 @@ class CandidateTasks:
 
     def _names(self, kind: str, count: int, suffix: str = "parquet") -> list[str]:
         return self._exchange.names(kind, count, suffix)
-
-
-def _restricted(shard: Shard, folder: str) -> Shard:
-    """The shard reduced to the samples whose numbers a task has written."""
-    part = shard.part or Part(None)
-    return replace(shard, part=replace(part, removed=None, only_in=candidates.rows_of(folder, shard.index)))
 
 
 def _some(shares: Sequence[Sequence[Share]]) -> list[tuple[int, list[Share]]]:

@@ -125,12 +125,13 @@ class StageBarrier:
         return index_run.begin(self.prepared)
 
     def published(self, planned: CompiledStage, findings: DedupResult) -> DedupResult:
-        """Publish the files of removed units to the store, under names that shards use."""
+        """Publish the files of removed units to the store, under names that shards use; tasks may have done so."""
         if findings.extends is not None:
             findings.extends = self.store.fetch(str(findings.extends))
         names = {shard: f"{folder_of(planned)}/{Path(path).name}" for shard, path in findings.units.items()}
         for shard, path in findings.units.items():
-            self.store.publish(Path(path), names[shard])
+            if path != names[shard]:
+                self.store.publish(Path(path), names[shard])
         return replace(findings, units=names)
 
     def _comparison(self, done: Sequence[StageResult]) -> Comparison:

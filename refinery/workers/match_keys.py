@@ -60,10 +60,20 @@ def _as_rows(table: pa.Table, column: MatchColumn) -> pa.Table:
     return pa.table({name: ints(values[takes_part]) for name, values in columns.items()})
 
 
+def _as_tuples(table: pa.Table, column: MatchColumn) -> pa.Table:
+    """Items of lists as rows, each of several consecutive items."""
+    lists, names = whole(table[column.name]), column.each.split()
+    values = numbers(items(lists)).reshape(-1, len(names))
+    counts = numbers(pc.list_value_length(lists)).astype(np.int64) // len(names)
+    columns = {name: ints(np.ascontiguousarray(values[:, at])) for at, name in enumerate(names)}
+    return pa.table({"_row": ints(np.repeat(numbers(table["_row"]), counts)), **columns})
+
+
 _FORMS: dict[str, Callable[[pa.Table, MatchColumn], pa.Table]] = {
     "value": lambda table, column: table,
     "columns": _as_columns,
     "rows": _as_rows,
+    "tuples": _as_tuples,
 }
 
 
@@ -101,7 +111,8 @@ def digest_of_numbers(numbers: np.ndarray) -> str:
 
 
 def write_keys(path: Path, tables: Sequence[pa.Table]) -> Path:
-    """Write a shard's match keys; keys are as good as random, so they are not compressed."""
-    filled = [table for table in tables if table.num_rows] or list(tables[:1])
-    pq.write_table(pa.concat_tables(filled), path, compression="none", use_dictionary=False, write_statistics=False)
+    """Write a shard's match keys; keys are as good as random, so only texts are compressed."""
+    together = pa.concat_tables([table for table in tables if table.num_rows] or list(tables[:1]))
+    compressed = "zstd" if any(pa.types.is_string(kind) for kind in together.schema.types) else "none"
+    pq.write_table(together, path, compression=compressed, use_dictionary=False, write_statistics=False)
     return path

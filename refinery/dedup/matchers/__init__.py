@@ -11,6 +11,7 @@ from refinery.dedup.matchers.exact import ExactMatcher
 from refinery.dedup.matchers.hamming import HammingMatcher
 from refinery.dedup.matchers.model import MatchColumn, Matcher, MatchSql, SampleMatcher
 from refinery.dedup.matchers.ngrams import NgramMatcher
+from refinery.dedup.matchers.substrings import SubstringMatcher
 from refinery.dedup.matchers.units import UnitMatcher
 
 # Shipped matchers; operator folders of users add theirs (see refinery.operators.folders).
@@ -21,6 +22,7 @@ MATCHERS: dict[str, Matcher] = {
     "cosine": CosineMatcher(),
     "units": UnitMatcher(),
     "ngrams": NgramMatcher(),
+    "substrings": SubstringMatcher(),
 }
 
 # Columns of the comparison by which candidates are verified.

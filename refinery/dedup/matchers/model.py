@@ -29,7 +29,8 @@ class MatchColumn:
     """A column of match keys that the body of an operator selects. A sample without the first one takes no part.
 
     form: "value"; "columns", a list whose items become columns `<each>_0` and on, so that each is read without the
-    others; "rows", a list whose items become rows (`unit`, the place in the list, and `<each>`) unless they are 0.
+    others; "rows", a list whose items become rows (`unit`, the place in the list, and `<each>`) unless they are 0; "tuples", a
+    list of which as many items become a row as `each` has names.
     compared: False for a column that only describes pairs. number: a value takes 8 bytes, so many fit into memory.
     """
 
@@ -43,6 +44,8 @@ class MatchColumn:
         """Return whether a column of stored match keys belongs to this column."""
         if self.form == "columns":
             return name.startswith(f"{self.each}_")
+        if self.form == "tuples":
+            return name in self.each.split()
         return name in (("unit", self.each) if self.form == "rows" else (self.name,))
 
 

@@ -20,7 +20,7 @@ from refinery.inspect.refilter.shard_positions import ShardPosition
 from refinery.kernels.core.arrow import ints
 from refinery.workers.match_keys import SHARD_BITS
 
-_DUPLICATES = "SELECT _row, kept, via, unit, matched, distance, estimated_jaccard, jaccard FROM duplicates WHERE step = $step ORDER BY _row, unit"
+_DUPLICATES = "SELECT _row, kept, via, unit, length, copy_at, matched, distance, estimated_jaccard, jaccard FROM duplicates WHERE step = $step ORDER BY _row, unit"
 _CLUSTERS = """
 SELECT one._row, survivor._row AS kept, one.size FROM clusters AS one
 JOIN clusters AS survivor ON survivor.step = one.step AND survivor.cluster = one.cluster AND survivor.survivor
@@ -40,7 +40,7 @@ def stored_findings(
     pq.write_table(duplicates, written)
     findings.duplicates = (str(written),)
     if units:
-        findings.units = by_shard(written, f"_removed_{step.index}", folder)
+        findings.units = by_shard(duplicates, f"_removed_{step.index}", folder)
         return findings
     members = folder / "clusters.parquet"
     table = _rows_of(stored, _CLUSTERS, step.index, ("_row", "kept"), places)

@@ -93,7 +93,11 @@ def cells(
     view, gram = texts(column), gram_of(length)
     windows = length - gram + 1
     size = len(wanted) * (-(-windows // width) + 1) + 1
-    items, ends, room = np.empty((size, _COUNT), np.uint64), np.zeros(len(view) + 1, np.int64), np.empty((1, 2), np.uint64)
+    items, ends, room = (
+        np.empty((size, _COUNT), np.uint64),
+        np.zeros(len(view) + 1, np.int64),
+        np.empty((1, 2), np.uint64),
+    )
     shared = wanted, firsts, length, gram, width, room, items, ends
     if tokens:
         used = _token_cells(view.data, view.offsets, *_token_room(view), *shared)
@@ -273,7 +277,9 @@ def _byte_cells(data, offsets, wanted, firsts, length, gram, width, room, items,
     return used
 
 
-@entry("uint8[] int64[] uint8[] uint64[] uint8[] uint64[] int64[] int64 int64 int64 uint64[,] uint64[,] int64[] -> int64")
+@entry(
+    "uint8[] int64[] uint8[] uint64[] uint8[] uint64[] int64[] int64 int64 int64 uint64[,] uint64[,] int64[] -> int64"
+)
 def _token_cells(
     data, offsets, class_table, symbols, raw, wanted, firsts, length, gram, width, room, items, ends
 ):  # fmt: skip

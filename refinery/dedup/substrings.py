@@ -1,0 +1,116 @@
+"""The driver's part of the search for repeated substrings: hands out tasks, round by round.
+
+A round finds items (`refinery.kernels.dedup.substrings`) that are equal. In the first round an item has all windows of an anchor.
+Items that only share a key go to the next round, cut into cells of fewer windows; in the last round an item is one window. So
+an anchor that occurs millions of times is never compared with itself pair by pair, and tasks see no texts but those of the
+samples with such items, which are computed again once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from refinery.dedup.exchange import Exchange, Share
+from refinery.dedup.model import DedupInput
+from refinery.dedup.partitions import Partitions
+from refinery.dedup.recomputed import computed_again
+from refinery.dedup.tasks import substrings as tasks
+from refinery.kernels.dedup.substrings import gram_of, widths
+from refinery.workers.executor import Executor
+
+# Most items of a share of keys, and of a partition of samples, on average.
+_ITEMS = 2_000_000
+# Cells of an open item, about.
+_CELLS = 8
+
+Shares = list[list[Share]]
+# Divides the match keys: carried columns, compared columns, number of shares, rows.
+Divide = Callable[[Sequence[str], Sequence[str], int, int], Shares]
+
+
+class Round(NamedTuple):
+    """Results of a round: passages and open items by partitions of samples, and the number of open items."""
+
+    passages: Shares
+    opened: Shares
+    count: int
+
+
+class SubstringTasks:
+    """Tasks of one deduplicator. folder: of its files in the store. parts: number of parts for so many rows of work."""
+
+    def __init__(
+        self, executor: Executor, exchange: Exchange, folder: str, inputs: DedupInput, parts: Callable[[int], int]
+    ) -> None:
+        self._executor, self._exchange, self._folder, self._inputs = executor, exchange, folder, inputs
+        self._count_parts, params = parts, inputs.step.params
+        self._length, self._tokens = int(params["min_length"]), params["unit"] == "token"
+        self._every = params["keep"] == "none"
+        self._number = 0
+
+    def find(self, rows: int, divide: Divide) -> tuple[tuple[str, ...], dict[int, str]]:
+        """Find the passages to remove. rows: number of items. Returns the files of `duplicates`, and those of units by shard."""
+        self._partitions = Partitions.of(self._inputs, self._shares(rows))
+        windows = self._length - gram_of(self._length) + 1
+        divided = divide(tasks.CARRIED, ["key"], self._shares(rows), rows)
+        found = self._round(divided, windows)
+        passages = found.passages
+        texts = self._texts(found.opened) if found.count else []
+        for width in widths(self._length):
+            if not found.count:
+                break
+            found = self._round(self._cells(found, texts, width), width)
+            passages = [[*one, *other] for one, other in zip(passages, found.passages, strict=True)]
+        return self._settled(passages)
+
+    def _shares(self, rows: int) -> int:
+        return max(1, -(-rows // _ITEMS), self._count_parts(rows))
+
+    def _round(self, divided: Sequence[Sequence[Share]], windows: int) -> Round:
+        """Compare items by shares of their keys. windows: most windows of an item."""
+        self._number += 1
+        own = [list(shares) for shares in divided if shares]
+        passages, opened = (self._names(kind, len(own)) for kind in ("passages", "open"))
+        shared = self._partitions.bounds, self._length, self._every, windows == 1
+        calls = list(zip(own, passages, opened, strict=True))
+        answers = list(map(json.loads, self._map(tasks.groups, calls, shared, "equal substrings")))
+        return Round(
+            self._exchange.shares(passages, [answer["passages"] for answer in answers], len(self._partitions)),
+            self._exchange.shares(opened, [answer["open"] for answer in answers], len(self._partitions)),
+            sum(answer["count"] for answer in answers),
+        )
+
+    def _texts(self, opened: Shares) -> list[list[str]]:
+        """Files with the texts of the samples that have open items, by partitions."""
+        names = computed_again(self._executor, self._inputs, f"{self._folder}/joined/texts", opened)
+        return self._partitions.files(names)
+
+    def _cells(self, found: Round, texts: Sequence[Sequence[str]], width: int) -> Shares:
+        """Cells of the open items, by shares of their keys."""
+        count = self._shares(found.count * _CELLS)
+        at = [partition for partition, own in enumerate(found.opened) if own]
+        to = self._names("cells", len(at))
+        calls = [(list(found.opened[one]), list(texts[one]), name) for one, name in zip(at, to, strict=True)]
+        shared = self._length, width, self._tokens, count
+        places = list(map(json.loads, self._map(tasks.cells, calls, shared, "cells of substrings")))
+        return self._exchange.shares(to, places, count)
+
+    def _settled(self, passages: Shares) -> tuple[tuple[str, ...], dict[int, str]]:
+        """Write what each sample loses: a file of duplicates for each partition, a file of units for each shard."""
+        at = [partition for partition, own in enumerate(passages) if own]
+        to = [f"{self._folder}/duplicates_{partition:05d}.parquet" for partition in at]
+        calls = [(list(passages[one]), name) for one, name in zip(at, to, strict=True)]
+        shared = self._folder, f"_removed_{self._inputs.step.index}", self._every
+        answers = self._map(tasks.settle, calls, shared, "passages")
+        units = {int(shard): name for answer in answers for shard, name in json.loads(answer).items()}
+        return tuple(to), units
+
+    def _names(self, kind: str, count: int) -> list[str]:
+        return self._exchange.names(f"{kind}_{self._number}", count)
+
+    def _map(
+        self, work: Callable[..., str], calls: Sequence[tuple[object, ...]], shared: Sequence[object], label: str
+    ) -> list[str]:
+        return self._executor.map(work, calls, shared, f"{self._inputs.step.name}: {label}")

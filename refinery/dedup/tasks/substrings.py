@@ -1,0 +1,156 @@
+"""Tasks that find repeated substrings: equal items by shares of their keys, cells of open items by partitions of samples."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from refinery.dedup.exchange import Cuts, Share, divided, read_shares, write_groups, write_parts
+from refinery.dedup.tasks.files import connected, opened, publish, work
+from refinery.dedup.units import by_shard
+from refinery.errors import OperatorError
+from refinery.kernels.core.arrow import ints, numbers
+from refinery.kernels.dedup import substring_groups, substrings
+from refinery.kernels.dedup.substring_groups import Passages
+from refinery.storage.store import Store
+from refinery.workers.executor import TaskPlace
+
+# Columns of the match keys besides `key`.
+CARRIED = ("_row", "place", "content", "content_2")
+_ROWS = 1024  # texts that are in memory at once
+
+_SHARED = f"""
+SELECT * FROM items
+SEMI JOIN (SELECT key FROM items GROUP BY key HAVING count(*) > 1 OR key = {substrings.REPEATED}) USING (key)
+ORDER BY key, content, content_2, _row, place
+"""
+
+
+def groups(
+    place: TaskPlace, bounds: str, length: int, every: bool, last: bool, shares: Sequence[Share], to: str, left: str
+) -> str:
+    """Write the passages that equal items have, and the items that stay open, by partitions of samples.
+
+    bounds: of partitions, as JSON. every, last: as of `substring_groups.resolve`. to: gets the passages. left: gets the open
+    items. Returns their places, and the number of open items, as JSON.
+    """
+    edges = json.loads(bounds)
+    with work(place) as (store, folder):
+        with connected(place, items=read_shares(store, shares)) as con:
+            items = con.sql(_SHARED).to_arrow_table()
+        first = int(np.searchsorted(numbers(items["key"]), substrings.REPEATED, "right"))
+        passages, still = _resolved(items.slice(first), length, every, last)
+        passages = _together([_repetitions(items.slice(0, first), every), passages])
+        there = write_groups(_table(passages), "_row", edges, folder / "passages.parts")
+        store.publish(folder / "passages.parts", to)
+        open_there = write_groups(still, "_row", edges, folder / "open.parts")
+        store.publish(folder / "open.parts", left)
+    return json.dumps({"passages": there, "open": open_there, "count": len(still)})
+
+
+def _resolved(items: pa.Table, length: int, every: bool, last: bool) -> tuple[Passages, pa.Table]:
+    """Passages of equal items, and the items that stay open."""
+    row, place, *keys = (numbers(items[name]) for name in ("_row", "place", "key", "content", "content_2"))
+    copies, still = substring_groups.resolve(*keys, every, last)
+    at = np.flatnonzero(copies >= 0)
+    first, copy = substrings.first_of(place), copies[at]
+    passages = Passages(row[at], first[at], substrings.last_of(place[at]) + length, row[copy], first[copy])
+    return passages, pa.table({"_row": ints(row[still]), "place": ints(place[still])})
+
+
+def _repetitions(items: pa.Table, every: bool) -> Passages:
+    columns = np.stack([numbers(items[name]) for name in substrings.ITEM], axis=1)
+    return substring_groups.repetitions(numbers(items["_row"]), columns, every)
+
+
+def _together(passages: Sequence[Passages]) -> Passages:
+    return Passages(*(np.concatenate(columns) for columns in zip(*passages, strict=True)))
+
+
+def _table(passages: Passages) -> pa.Table:
+    names = ["_row", *Passages._fields[1:]]
+    return pa.table({name: ints(column) for name, column in zip(names, passages, strict=True)})
+
+
+def cells(
+    place: TaskPlace,
+    length: int,
+    width: int,
+    tokens: bool,
+    count: int,
+    shares: Sequence[Share],
+    texts: Sequence[str],
+    to: str,
+) -> str:
+    """Write cells (`substrings.cells`) of the open items of a partition, by `count` shares of their keys; returns their places.
+
+    texts: files with the texts of the partition's samples, as `shingles`.
+    """
+    with work(place) as (store, folder):
+        wanted = read_shares(store, shares)
+        order = np.lexsort((numbers(wanted["place"]), numbers(wanted["_row"])))
+        rows, places = numbers(wanted["_row"])[order], numbers(wanted["place"])[order]
+        written = write_parts(
+            (_divided(table, count) for table in _cells(store, texts, rows, places, length, width, tokens)),
+            folder / "cells.parts",
+        )
+        store.publish(folder / "cells.parts", to)
+    return json.dumps([(number % count, start, size) for number, start, size in written])
+
+
+def _divided(items: pa.Table, count: int) -> tuple[pa.Table, Cuts]:
+    return divided(items, (numbers(items["key"]) % np.uint64(count)).astype(np.int64), count)
+
+
+def _cells(
+    store: Store, texts: Sequence[str], rows: np.ndarray, places: np.ndarray, length: int, width: int, tokens: bool
+) -> Iterator[pa.Table]:
+    """Cells of the open items `places` of the samples `rows`, some texts at a time."""
+    done = 0
+    for name in texts:
+        with opened(store, name) as file:
+            for batch in file.iter_batches(_ROWS, columns=["_row", "shingles"]):
+                own = numbers(batch["_row"])
+                firsts = np.searchsorted(rows, np.append(own, own[-1:] + 1))
+                start, end = firsts[0], firsts[-1]
+                if start == end:
+                    continue
+                done += end - start
+                items, ends = substrings.cells(
+                    batch["shingles"], places[start:end], firsts - start, length, width, tokens
+                )
+                columns = {name: ints(np.ascontiguousarray(items[:, at])) for at, name in enumerate(substrings.ITEM)}
+                yield pa.table({"_row": ints(np.repeat(own, np.diff(ends))), **columns})
+    if done != len(rows):
+        raise OperatorError("texts are not the ones that were compared before; the input has changed. Run again")
+
+
+def settle(place: TaskPlace, files: str, column: str, every: bool, shares: Sequence[Share], to: str) -> str:
+    """Write the passages that the samples of a partition lose, and for each shard a file of them as lists in `column`.
+
+    files: folder of the shards' files in the store, which are returned by shard, as JSON.
+    """
+    with work(place) as (store, folder):
+        row, start, end, kept, at = substring_groups.covering(
+            Passages(*map(numbers, read_shares(store, shares).columns))
+        )
+        nothing, kept = pa.nulls(len(row), pa.int64()), ints(kept)
+        columns = {
+            "_row": ints(row),
+            "unit": ints(start),
+            "kept": nothing if every else kept,
+            "via": kept if every else nothing,
+            "matched": pa.array(["occurs elsewhere" if every else "seen before"] * len(row), pa.string()),
+            "length": ints(end - start),
+            "copy_at": ints(at),
+        }
+        table, written = pa.table(columns), {}
+        for shard, path in by_shard(table, column, folder).items():
+            written[shard] = f"{files}/{shard:05d}.units.parquet"
+            store.publish(Path(path), written[shard])
+        publish(store, table, folder, to)
+    return json.dumps(written)
