@@ -128,7 +128,7 @@ OPERATOR = {
         },
         {
             "texts": ["the very same text", "so: the very same text", "all of the very same text again"],
-            "params": {"min_length": 8, "action": "drop", "max_share": 0.6},
+            "params": {"min_length": 8, "action": "drop", "max_share": 0.7},
             "out": ["the very same text", None, "all of the very same text again"],
         },
         {"texts": ["same text", "same text", ""], "params": {"min_length": 4, "action": "measure"}, "out": ["same text", "same text", ""]},

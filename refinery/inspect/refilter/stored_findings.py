@@ -20,7 +20,10 @@ from refinery.inspect.refilter.shard_positions import ShardPosition
 from refinery.kernels.core.arrow import ints
 from refinery.workers.match_keys import SHARD_BITS
 
-_DUPLICATES = "SELECT _row, kept, via, unit, length, copy_at, matched, distance, estimated_jaccard, jaccard FROM duplicates WHERE step = $step ORDER BY _row, unit"
+# Runs of earlier versions lack `length` and `copy_at`.
+_DUPLICATES = """
+SELECT COLUMNS(name -> name NOT IN ('step', 'operator', 'kept_in_index')) FROM duplicates WHERE step = $step ORDER BY _row, unit
+"""
 _CLUSTERS = """
 SELECT one._row, survivor._row AS kept, one.size FROM clusters AS one
 JOIN clusters AS survivor ON survivor.step = one.step AND survivor.cluster = one.cluster AND survivor.survivor

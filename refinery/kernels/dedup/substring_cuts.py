@@ -126,9 +126,9 @@ def _cut(data, start, end, places, at, last, gap, how, class_table):
     last, used = used, at
     for i in range(at, last, 2):
         first, stop = places[i], places[i + 1]
-        while first < stop and not _whole(data, first, start, end, how, class_table):
+        while first < stop and not _whole(data, first, start, end, how, class_table, False):
             first += 1
-        while stop > first and not _whole(data, stop, start, end, how, class_table):
+        while stop > first and not _whole(data, stop, start, end, how, class_table, True):
             stop -= 1
         if first < stop:
             places[used], places[used + 1] = first, stop
@@ -137,16 +137,19 @@ def _cut(data, start, end, places, at, last, gap, how, class_table):
 
 
 @kernel
-def _whole(data, i, start, end, how, class_table):
-    """Return whether a character, word or line of data[start:end] may be cut off at `i`."""
+def _whole(data, i, start, end, how, class_table, ends):
+    """Return whether a passage of data[start:end] may begin at `i`, or end there.
+
+    White space or a line feed before a passage stays, so that what is left before and after it is not joined.
+    """
     if i == start or i == end:
         return True
     if how == _LINE:
-        return data[i] == _LINE_FEED or data[i - 1] == _LINE_FEED
+        return data[i - 1] == _LINE_FEED or (ends and data[i] == _LINE_FEED)
     if data[i] & 0xC0 == 0x80:
         return False
     if how == _CHARACTER:
         return True
     here, _ = decode(data, i)
     there, _ = decode(data, before(data, i, start))
-    return (class_table[here] | class_table[there]) & SPACE != 0
+    return class_table[there] & SPACE != 0 or (ends and class_table[here] & SPACE != 0)
