@@ -35,7 +35,7 @@ class Round(NamedTuple):
 
     passages: Shares
     opened: Shares
-    count: int
+    left: int
 
 
 class SubstringTasks:
@@ -57,9 +57,9 @@ class SubstringTasks:
         divided = divide(tasks.CARRIED, ["key"], self._shares(rows), rows)
         found = self._round(divided, windows)
         passages = found.passages
-        texts = self._texts(found.opened) if found.count else []
+        texts = self._texts(found.opened) if found.left else []
         for width in widths(self._length):
-            if not found.count:
+            if not found.left:
                 break
             found = self._round(self._cells(found, texts, width), width)
             passages = [[*one, *other] for one, other in zip(passages, found.passages, strict=True)]
@@ -89,7 +89,7 @@ class SubstringTasks:
 
     def _cells(self, found: Round, texts: Sequence[Sequence[str]], width: int) -> Shares:
         """Cells of the open items, by shares of their keys."""
-        count = self._shares(found.count * _CELLS)
+        count = self._shares(found.left * _CELLS)
         at = [partition for partition, own in enumerate(found.opened) if own]
         to = self._names("cells", len(at))
         calls = [(list(found.opened[one]), list(texts[one]), name) for one, name in zip(at, to, strict=True)]

@@ -8,14 +8,16 @@ from typing import Any
 
 import pytest
 
+import refinery
 from refinery.api import Run
 from refinery.dedup import substrings
 from refinery.errors import RecipeError
 from refinery.workers.thread_executor import ThreadExecutor
 from tests.execution.ray.in_process import tasks_in_process
 from tests.execution.ray.runs import assert_same, local
+from tests.inspect.refilter.refiltered import prepared, same_as_fresh
 from tests.kernels.dedup.test_substrings import expected
-from tests.runs import content, exported, refine, rows, texts, write_lines
+from tests.runs import content, exported, refine, rows, settings, texts, write_lines
 
 NAME = "substring_deduplicator"
 
@@ -52,7 +54,9 @@ def left(run: Run) -> dict[int, str]:
 
 @pytest.mark.parametrize("keep", ["first", "none"])
 @pytest.mark.parametrize("length", [12, 60])
-def test_texts_are_those_of_the_definition(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keep: str, length: int) -> None:
+def test_texts_are_those_of_the_definition(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keep: str, length: int
+) -> None:
     """After a mapper, over several shards, by many tasks."""
     in_small_parts(monkeypatch)
     given = documents()
@@ -150,3 +154,16 @@ def test_reasons_of_removed_samples(tmp_path: Path) -> None:
 def test_parameters_that_do_not_fit(tmp_path: Path, params: dict[str, Any], message: str) -> None:
     with pytest.raises(RecipeError, match=message):
         refine(tmp_path, texts(["a"]), [{NAME: params}])
+
+
+def test_a_script_is_refused(tmp_path: Path) -> None:
+    write_lines(tmp_path / "in.jsonl", texts(["a"]))
+    with pytest.raises(RecipeError, match="has no SQL"):
+        refinery.compile(settings(tmp_path, [{NAME: None}]))
+
+
+def test_refilter_keeps_what_was_found(tmp_path: Path) -> None:
+    """Bounds before the step compare anew; those after it take the passages from the tables."""
+    steps = [{NAME: {"min_length": 20}}, {"text_length_filter": {"min_len": 30}}]
+    recipe = prepared(tmp_path, texts(documents()), steps, shard_size=2_500)
+    assert same_as_fresh(recipe, tmp_path, {"process.2.min_len": 60}).again == 0

@@ -44,6 +44,8 @@ CALLERS = """
     tests/kernels/dedup/test_shingles.py::test_tokens_are_those_of_python
     tests/kernels/dedup/test_shingles.py::test_shingle_sets_have_a_hash_for_each_distinct_shingle
     tests/kernels/dedup/test_simhash.py::test_examples
+    tests/kernels/dedup/test_substring_cuts.py::test_some_texts
+    tests/kernels/dedup/test_substrings.py::test_few_texts
     tests/kernels/dedup/test_text_keys.py::test_examples
     tests/kernels/dedup/test_unionfind.py
     tests/kernels/dedup/test_word_ngrams.py::test_ngrams_of_normalized_words

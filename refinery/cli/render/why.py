@@ -126,8 +126,11 @@ def _units(units: Any) -> Iterator[str]:
         place = (
             ""
             if unit.first is None
-            else f", first in row {unit.first}" + (f", {shorter(unit.file)}" if unit.file else "")
+            else f", {'first' if unit.copy is None else 'copy'} in row {unit.first}"
+            + (f", {shorter(unit.file)}" if unit.file else "")
         )
         yield f"{unit.kind} {facts}: {unit.matched}{place}"
+        if unit.copy is not None:
+            yield f'  there: "{console.beginning(unit.copy, 120)}"'
     if len(units) > _SHOWN:
         yield f"and {len(units) - _SHOWN:,} more"

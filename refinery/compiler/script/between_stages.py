@@ -19,6 +19,7 @@ from refinery.compiler.stages import Stage
 from refinery.compiler.templates import ident, json_path, lit, template
 from refinery.compiler.user_names import text_of_columns
 from refinery.dedup.matchers.model import MatchScript, SetQuery
+from refinery.errors import Problem, RecipeError
 from refinery.operators import Operator, read_sql
 from refinery.recipe.sql import split_comments
 
@@ -71,9 +72,12 @@ def script_of_barrier(part: ScriptPass) -> Iterator[str]:
     """Statements between a stage's pass and the next one. Afterwards `batch` is the input of the next stage."""
     step, operator = part.stage.after, part.operator
     assert step is not None and operator is not None
+    takes_units = operator.matcher.takes_units
+    if takes_units and not operator.matcher.queries(operator, step.params):
+        what = f"{step.name} has no SQL: kernels compare its texts, in rounds of tasks"
+        raise RecipeError([Problem(step.where, what, "Leave the step out of the script, or `refinery run` the recipe")])
     yield left_after(part)
     yield _match_keys(part, step, operator)
-    takes_units = operator.matcher.takes_units
     known = {"step": step.index, "name": step.name, "units": takes_units}
     if takes_units:
         [query] = operator.matcher.queries(operator, step.params)

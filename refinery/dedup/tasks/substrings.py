@@ -54,8 +54,8 @@ def groups(
 
 def _resolved(items: pa.Table, length: int, every: bool, last: bool) -> tuple[Passages, pa.Table]:
     """Passages of equal items, and the items that stay open."""
-    row, place, *keys = (numbers(items[name]) for name in ("_row", "place", "key", "content", "content_2"))
-    copies, still = substring_groups.resolve(*keys, every, last)
+    row, place, key, content, second = (numbers(items[name]) for name in ("_row", *substrings.ITEM))
+    copies, still = substring_groups.resolve(key, content, second, every, last)
     at = np.flatnonzero(copies >= 0)
     first, copy = substrings.first_of(place), copies[at]
     passages = Passages(row[at], first[at], substrings.last_of(place[at]) + length, row[copy], first[copy])

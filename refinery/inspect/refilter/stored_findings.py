@@ -22,7 +22,7 @@ from refinery.workers.match_keys import SHARD_BITS
 
 # Runs of earlier versions lack `length` and `copy_at`.
 _DUPLICATES = """
-SELECT COLUMNS(name -> name NOT IN ('step', 'operator', 'kept_in_index')) FROM duplicates WHERE step = $step ORDER BY _row, unit
+SELECT * EXCLUDE (step, operator, kept_in_index) FROM duplicates WHERE step = $step ORDER BY _row, unit
 """
 _CLUSTERS = """
 SELECT one._row, survivor._row AS kept, one.size FROM clusters AS one

@@ -8,7 +8,10 @@ from typing import Any
 from refinery.compiler.deduplicators import key_name
 from refinery.dedup.matchers import SampleMatcher
 from refinery.dedup.matchers.model import SharedShingles
+from refinery.dedup.matchers.substrings import SubstringMatcher
+from refinery.inspect.why.passages import passages
 from refinery.inspect.why.row_replay import RowInStage, RowReplay
+from refinery.inspect.why.units import RemovedUnit as RemovedUnit
 
 # Rows whose file is looked up, among possibly thousands; each row may need another shard.
 _FILES = 20
@@ -50,23 +53,6 @@ class Duplicate:
     distance: int | None = None
     estimated_jaccard: float | None = None
     jaccard: float | None = None
-
-
-@dataclass(frozen=True)
-class RemovedUnit:
-    """A part that a deduplicator took out of the text.
-
-    unit: its number in the text, from 0. kind: line, paragraph, sentences or unit. text: None for an operator that
-    does not declare how to split a text. matched: such as `in 7 samples`. first: the first row with the unit, when that
-    row keeps it. file: the file of `first`, for the first 20 such rows.
-    """
-
-    unit: int
-    kind: str
-    text: str | None
-    matched: str
-    first: int | None
-    file: str | None
 
 
 class DuplicateEvidence:
@@ -115,6 +101,8 @@ class DuplicateEvidence:
     def units(self, step: Any, row: int, text: str | None) -> tuple[RemovedUnit, ...]:
         """Units that the deduplicator `step` takes out of a row's text."""
         operator = self._replay.prepared.library.operators[step.name]
+        if isinstance(operator.matcher, SubstringMatcher):
+            return passages(self._replay, step, row, text, operator.units.get("name", "unit"))
         query = "SELECT unit, kept, matched FROM duplicates WHERE step = ? AND _row = ? ORDER BY unit"
         units = self._con.execute(query, [step.index, row]).fetchall()
         if not units:

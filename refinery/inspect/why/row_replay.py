@@ -16,6 +16,7 @@ from refinery.common.fields import keys_of
 from refinery.common.lazy import duckdb, pq
 from refinery.compiler.deduplicators import size_column
 from refinery.compiler.program import Program
+from refinery.dedup.matchers.substrings import SubstringMatcher
 from refinery.errors import DataError
 from refinery.io.batch import Batch
 from refinery.io.model import Part, Shard
@@ -183,8 +184,10 @@ class RowReplay:
             query = "SELECT size FROM clusters WHERE step = ? AND _row = ?"
             sizes = [size for (size,) in self.con.execute(query, [before.index, place.row]).fetchall()]
             return [_table(folder / "units.parquet", place, {column: pa.array(sizes or [None], pa.int64())})]
-        query = "SELECT unit FROM duplicates WHERE step = ? AND _row = ? ORDER BY unit"
-        units = [unit for (unit,) in self.con.execute(query, [before.index, place.row]).fetchall()]
+        passages = isinstance(self.prepared.library.operators[before.name].matcher, SubstringMatcher)
+        places = "unit, unit + length" if passages else "unit"
+        query = f"SELECT {places} FROM duplicates WHERE step = ? AND _row = ? ORDER BY unit"
+        units = [place for own in self.con.execute(query, [before.index, place.row]).fetchall() for place in own]
         lists = pa.array([units or None], pa.list_(pa.int64()))
         return [_table(folder / "units.parquet", place, {column: lists})]
 

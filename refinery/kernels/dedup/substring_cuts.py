@@ -39,12 +39,12 @@ def remove_passages(
 
 
 def passage_share(column: pa.Array | pa.ChunkedArray, passages: pa.Array | pa.ChunkedArray, tokens: bool) -> pa.Array:
-    """Share of each text's bytes that its passages have; 0 for an empty text, NULL for NULL."""
+    """Share of each text's bytes that its passages have; 0 for an empty text, and for NULL."""
     view, (places, offsets) = texts(column), numbers(passages)
     covered = np.zeros(len(view), np.int64)
     _covered(view.data, view.offsets, view.valid, places.copy(), offsets, tokens, classes(), covered)
     sizes = np.maximum(np.diff(view.offsets), 1)
-    return pa.array(covered / sizes, mask=~view.valid)
+    return pa.array(covered / sizes)
 
 
 def bounds_in_bytes(text: str, passages: list[int], tokens: bool) -> list[tuple[int, int]]:

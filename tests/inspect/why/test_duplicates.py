@@ -396,3 +396,24 @@ def test_a_row_that_a_step_after_a_deduplicator_raised_on(tmp_path: Path) -> Non
     assert [h.fate for h in found] == ["kept", "quarantined", "kept"]
     assert [e.fate for e in found[1].events] == ["kept", "changed", "kept", "quarantined", "not reached"]
     assert found[0].events[3].after == "2" and found[1].events[1].after == "2 or 3"
+
+
+@pytest.mark.parametrize("keep", ["first", "none"])
+def test_passages_beside_their_copies(tmp_path: Path, keep: str) -> None:
+    """As the step received them, in both samples; the text and the share are those of the run."""
+    given = ["so the quick brown FOX", "é: the quick brown fox jumps", "none of it"]
+    steps: list[Any] = [
+        {"sql_mapper": {"text": "lower(text)"}},
+        {"substring_deduplicator": {"min_length": 10, "keep": keep}},
+    ]
+    run = refine(tmp_path, texts(given), steps)
+    found = histories(run)[1]
+    [passage] = found.events[1].units or ()
+    assert (passage.kind, passage.unit, passage.text) == ("passage", 3, " the quick brown fox")
+    assert (passage.first, passage.copy) == (0, "so[ the quick brown fox]")
+    assert passage.matched.endswith(", 20 bytes at 3 as at 2") and passage.matched.startswith("seen before") == (
+        keep == "first"
+    )
+    assert (found.events[1].after, found.events[1].stats) == ("é: jumps", {"duplicate_share": 20 / 29})
+    assert exported(run)[1]["text"] == "é: jumps"
+    assert "copy in row 0" in printed(found) and 'there: "so[ the quick brown fox]"' in printed(found)

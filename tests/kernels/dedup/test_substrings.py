@@ -120,3 +120,16 @@ def test_periods(period):
 def test_a_period_has_few_items():
     [items] = substrings.anchors(pa.array([" " * 100_000]), 500, False).to_pylist()
     assert len(items) // 4 == 2
+
+
+def test_few_texts():
+    given = [
+        "the red fox runs and the red fox sleeps",
+        "a red fox runs",
+        "ababababababababab",
+        "",
+        "x the red fox runs",
+    ]
+    for every in (False, True):
+        check(given, 5, every)
+        check(given, 2, every, tokens=True)
