@@ -111,7 +111,7 @@ DELETE FROM facts_1 WHERE _bad IS NOT NULL;
 -- instead, and what it was matched with.
 CREATE OR REPLACE TABLE duplicates (
   _row BIGINT, step INTEGER, operator VARCHAR, kept BIGINT, unit BIGINT, via BIGINT, matched VARCHAR, distance INTEGER,
-  estimated_jaccard DOUBLE, jaccard DOUBLE, kept_in_index VARCHAR
+  estimated_jaccard DOUBLE, jaccard DOUBLE, length BIGINT, copy_at BIGINT, kept_in_index VARCHAR
 );
 
 -- One row per sample that is like another one: which cluster it belongs to, and whether it is the one that stays.
