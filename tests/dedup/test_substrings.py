@@ -11,7 +11,9 @@ import pytest
 import refinery
 from refinery.api import Run
 from refinery.dedup import substrings
+from refinery.dedup.matchers.substrings import SubstringMatcher
 from refinery.errors import RecipeError
+from refinery.kernels.dedup.substrings import ITEM
 from refinery.workers.thread_executor import ThreadExecutor
 from tests.execution.ray.in_process import tasks_in_process
 from tests.execution.ray.runs import assert_same, local
@@ -167,3 +169,8 @@ def test_refilter_keeps_what_was_found(tmp_path: Path) -> None:
     steps = [{NAME: {"min_length": 20}}, {"text_length_filter": {"min_len": 30}}]
     recipe = prepared(tmp_path, texts(documents()), steps, shard_size=2_500)
     assert same_as_fresh(recipe, tmp_path, {"process.2.min_len": 60}).again == 0
+
+
+def test_match_keys_have_the_names_of_items() -> None:
+    [column] = SubstringMatcher().columns
+    assert tuple(column.each.split()) == ITEM

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from refinery.dedup.matchers.model import MatchColumn, SetQuery
-from refinery.kernels.dedup.substrings import ITEM
 
 
 @dataclass(frozen=True)
@@ -17,7 +16,7 @@ class SubstringMatcher:
     The parameters `min_length`, `unit` ("byte" or "token") and `keep` ("first" or "none") of an operator decide the passages.
     """
 
-    columns: tuple[MatchColumn, ...] = (MatchColumn("items", form="tuples", each=" ".join(ITEM)),)
+    columns: tuple[MatchColumn, ...] = (MatchColumn("items", form="tuples", each="place key content content_2"),)
     takes_units: bool = True
     params: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     only_compares: frozenset[str] = frozenset()
