@@ -18,6 +18,9 @@ TABLES = (
     "ledger",
     "duplicates",
     "clusters",
+    "audit",
+    "hubs",
+    "chains",
     "stats",
     "row_outcomes",
     "stat_summary",
@@ -29,7 +32,7 @@ TABLES = (
 )
 
 # Views, whose rows have no order.
-VIEWS = ("fields", "samples", "removed", "changed", "cluster_members")
+VIEWS = ("fields", "samples", "removed", "changed", "cluster_members", "audit_summary")
 
 # What may differ between two runs over the same samples: names, places, times, sizes in memory.
 VARIES = {
@@ -46,6 +49,8 @@ VARIES = {
     },
     "steps": {"seconds", "batch_size"},
     "shards": {"reused"},
+    "audit": {"source"},
+    "audit_summary": {"source"},
     **dict.fromkeys(("samples", "removed", "cluster_members"), {"file", "line"}),
 }
 

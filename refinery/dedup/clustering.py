@@ -12,11 +12,13 @@ import numpy as np
 
 from refinery.compiler.deduplicators import key_name, matched, size_column, statement
 from refinery.dedup import limits
+from refinery.dedup.audit.hub import hub_told
 from refinery.dedup.exchange import Exchange, Share
 from refinery.dedup.matchers.params import size_field
 from refinery.dedup.model import DedupInput, DedupResult
 from refinery.dedup.partitions import LinkFiles, Partitions
 from refinery.dedup.tasks import clusters, roots
+from refinery.dedup.tasks.hubs import largest_hub
 from refinery.io.model import RemovedIn
 from refinery.workers.executor import Executor
 from refinery.workers.serialization import to_json
@@ -69,7 +71,8 @@ class ClusterTasks:
             self._save_sizes(inputs.step.index, settled, findings)
         findings.duplicates = self._final("duplicates", _some(settled.removed))
         findings.clusters = self._final("clusters", _some(settled.members))
-        findings.notes = limits.check(inputs.step, settled.largest, *_by_source(inputs, findings))
+        reason = partial(self._reason, inputs, settled)
+        findings.notes = limits.check(inputs.step, settled.largest, *_by_source(inputs, findings), reason=reason)
         return partial(self._write_tables, inputs, settled, findings)
 
     def _gather(self, shares: Sequence[Sequence[Share]]) -> tuple[dict[int, str], list[list[Share]]]:
@@ -177,6 +180,15 @@ class ClusterTasks:
             for shard, name, size, digest in json.loads(answer):
                 findings.sizes[shard], findings.seen[name] = name, (size, digest)
         self._keep(findings.sizes.values())
+
+    def _reason(self, inputs: DedupInput, settled: _Settled) -> str:
+        """Sentences on the sample that connects most others; "" if their texts cannot be had."""
+        calls = [(matches,) for _, matches in settled.matches]
+        answers = self._executor.map(largest_hub, calls, (list(inputs.first_rows),))
+        connected, row, members = max(map(json.loads, answers), key=lambda hub: (hub[0], -hub[1]))
+        if not connected or inputs.texts is None:
+            return ""
+        return hub_told(inputs.step, inputs.texts, connected, row, members)
 
     def _write_tables(self, inputs: DedupInput, settled: _Settled, findings: DedupResult) -> None:
         """Write the tables of duplicates and of clusters."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from refinery.errors import OperatorError
@@ -15,17 +15,22 @@ def check(
     removed: Mapping[str, int],
     counted: str = "samples",
     others: Sequence[str] = (),
+    reason: Callable[[], str] = lambda: "",
 ) -> list[str]:
     """Warnings about clusters and removals that exceed the limits, and other ones.
 
-    largest: samples of the largest cluster. alive, removed: number of samples (or of what is `counted`) of each input before the step, and number that it removes. With `on_excess: fail`,
-    raises OperatorError with the same text instead.
+    largest: samples of the largest cluster. alive, removed: number of samples (or of what is `counted`) of each input before the step, and number that it removes.
+    reason: sentences on the likely reason and its cure, or "". With `on_excess: fail`, raises OperatorError with the same text instead.
     """
     excesses = [*others, *_large(step, largest), *_shares(step, alive, removed, counted)]
-    if excesses and step.params.get("on_excess", "fail") == "fail":
-        cure = "Set on_excess: warn and look at the tables clusters and duplicates, or raise the limit"
-        raise OperatorError(f"{step.where}: {step.name} {'; '.join(excesses)}. {cure}")
-    return [f"{step.where}: {step.name} {what}" for what in excesses]
+    if not excesses:
+        return []
+    why = f". {known}" if (known := reason()) else ""
+    if step.params.get("on_excess", "fail") == "fail":
+        cure = "Set on_excess: warn and look at the tables hubs, clusters and duplicates, or raise the limit"
+        raise OperatorError(f"{step.where}: {step.name} {'; '.join(excesses)}{why or '.'} {cure}")
+    last = len(excesses) - 1
+    return [f"{step.where}: {step.name} {what}{why if at == last else ''}" for at, what in enumerate(excesses)]
 
 
 def _large(step: Any, largest: int) -> list[str]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from refinery.common.in_thread import InThread
 from refinery.dedup import index as indexes
+from refinery.dedup.audit.hub import TextsOf
 from refinery.dedup.index_runs import IndexRun
 from refinery.dedup.match_keys import SqlLimits
 from refinery.dedup.verify import Comparison
@@ -72,7 +73,7 @@ class DedupInput:
 
     step, operator: of the recipe. files: match keys of the shards that have any. order: of survivors. sources: the input of
     each shard. alive: number of samples in each shard. first_rows: number of each shard's first sample. compare:
-    compares the samples' shingles. run: the run's name in an index, see `index_runs`.
+    compares the samples' shingles. run: the run's name in an index, see `index_runs`. texts: reads those of some samples.
     """
 
     step: Any
@@ -86,3 +87,4 @@ class DedupInput:
     room: SqlLimits
     compare: Comparison
     run: IndexRun | None = None
+    texts: TextsOf | None = None

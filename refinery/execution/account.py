@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from refinery.common.source_files import digest_of_folder
 from refinery.execution.assets import described
+from refinery.execution.audited_texts import StageTexts, audited_steps, text_key_of
 from refinery.execution.exported import RunExport
 from refinery.execution.job import Outcome, RunJob
 from refinery.io.model import Written
@@ -15,6 +17,9 @@ from refinery.planning.plan import Plan
 from refinery.recipe import dump
 from refinery.results import database, manifest, resources, trace
 from refinery.results.alarms import Alarm, alarms
+from refinery.results.audit import record as record_audit
+from refinery.results.audit.record import Audit
+from refinery.results.audit.texts import Every
 from refinery.results.database import Counts, Database
 from refinery.results.digests.record import WITH, record
 from refinery.results.events import empty_texts, idle_steps, log_quarantine, log_traces, null_values, passed_over
@@ -31,11 +36,17 @@ from refinery.storage.urls import is_url
 
 
 def accounted(
-    job: RunJob, db: Database, maker: TableMaker, done: list[StageResult], exported: RunExport, store: Store
+    job: RunJob,
+    db: Database,
+    maker: TableMaker,
+    done: list[StageResult],
+    exported: RunExport,
+    store: Store,
+    every: Every,
 ) -> tuple[Outcome, dict[str, Any]]:
     """Check the tables against the written samples, complete and publish them; return outcome and manifest.
 
-    maker: has filled the database.
+    maker: has filled the database. every: runs tasks.
 
     Raises ConservationError if rows do not add up.
     """
@@ -52,6 +63,7 @@ def accounted(
     if job.extension is not None:
         job.extension.fill(db, prepared)
     files = _trace(job, db, maker, done, store)
+    audit = _audit(job, db, StageTexts(done, every, store))
     job.beside.require()
     if files:
         log_traces(db)
@@ -71,12 +83,13 @@ def accounted(
     kept = [field for stage in prepared.stages for field in stage.program.kept_fields]
     create_views(db.con, kept, verdicts_of_plan(prepared, db.con))
     create_macro(db.con, prepared)
+    unlike = record_audit.notes_of(audit, audited_steps(prepared), db.con)
     comment_on_all(db.con, _statistics_comments(prepared) | field_comments(kept))
     db.publish()
     if repeats and recipe.exports:
         written = counts.kept + repeats
         passed.append(f"repeat_by: {counts.kept:,} kept samples are written as {written:,}")
-    notes = [*passed, *idle, *nulls, *summed, *empty, *removed, *recorded]
+    notes = [*unlike, *passed, *idle, *nulls, *summed, *empty, *removed, *recorded]
     return _outcome(job, done, outputs, counts, description, notes, files, loud), description
 
 
@@ -146,6 +159,15 @@ def _trace(job: RunJob, db: Database, maker: TableMaker, done: list[StageResult]
     chosen = maker.chosen(db, done, recipe.op_list_to_trace, recipe.trace_limit) if recipe.open_tracer else {}
     trace.record(db, done, chosen, recipe.trace_keys, store.scratch())
     return trace.write_files(db, done, job.place.run_dir, chosen) if chosen else []
+
+
+def _audit(job: RunJob, db: Database, texts: StageTexts) -> Audit:
+    """Compare removed samples with those that stay, and fill the tables of the audit; they are empty without `audit`."""
+    prepared, most = job.prepared, job.prepared.recipe.audit
+    steps, key = audited_steps(prepared), text_key_of(prepared)
+    audit = db.with_room(partial(record_audit.audited, db.con, steps, key, texts, most))
+    audit.write(db.con)
+    return audit
 
 
 def _described(

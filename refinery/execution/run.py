@@ -253,7 +253,7 @@ def _publish(
         maker = WholeTables() if earlier else maker_of(job, stages.backend, done, stages.store, withheld)
         with exported.vouched_for(), maker.vouched_for():
             (earlier or maker).fill(db, done, _statements(prepared, done, maker))
-            outcome, description = accounted(job, db, maker, done, exported, stages.store)
+            outcome, description = accounted(job, db, maker, done, exported, stages.store, stages.backend.every)
         if not withheld:
             extend(description["run_id"], description["project_name"])  # now that the run is published
         if index_run.uses_index(recipe):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
@@ -14,6 +14,7 @@ import numpy as np
 
 from refinery.common.in_thread import InThread
 from refinery.common.paths import shorter
+from refinery.dedup.audit.measure import ComparedText, Measure
 from refinery.dedup.index import Index, open_index, require
 from refinery.dedup.index_runs import IndexRun
 from refinery.dedup.match_keys import SqlLimits
@@ -21,12 +22,14 @@ from refinery.dedup.model import DedupInput, DedupResult
 from refinery.dedup.verify import Comparison
 from refinery.errors import Problem, RecipeError
 from refinery.execution import index_run
+from refinery.execution.audited_texts import StageTexts, text_key_of
 from refinery.execution.result_store import ResultStore
 from refinery.execution.stage_tasks import folder_of, left_of
 from refinery.io.model import Shard
 from refinery.io.readers.registry import reader_of
 from refinery.planning.compilation import compile_comparison
 from refinery.planning.plan import CompiledStage, Plan
+from refinery.results.audit.texts import Every
 from refinery.results.stage_result import StageResult
 from refinery.storage.store import Store
 
@@ -35,7 +38,7 @@ Find = Callable[[DedupInput, StageResult], DedupResult]
 
 @dataclass(frozen=True)
 class StageBarrier:
-    """Findings of the deduplicators of a run. find: of the backend. kept: results of earlier runs. spill: for DuckDB.
+    """Findings of the deduplicators of a run. find, every: of the backend. kept: results of earlier runs. spill: for DuckDB.
 
     As a context, it ends when all files of the findings are written.
     """
@@ -44,6 +47,7 @@ class StageBarrier:
     store: Store
     kept: ResultStore
     find: Find
+    every: Every
     spill: str
     _unfinished: list[InThread[None]] = field(default_factory=list)
 
@@ -112,7 +116,15 @@ class StageBarrier:
             room=self._limits,
             compare=self._comparison(done),
             run=self._run if step.params.get("index") else None,
+            texts=partial(self._texts, done, step),
         )
+
+    def _texts(
+        self, done: Sequence[StageResult], step: Any, codes: Sequence[int]
+    ) -> tuple[Measure, Mapping[int, ComparedText]]:
+        """The texts of some samples that a deduplicator compares."""
+        measure = Measure.of(step, text_key_of(self.prepared))
+        return measure, StageTexts(done, self.every, self.store).of_codes(step, measure, codes)
 
     def _index(self, step: Any) -> Index | None:
         """The index of a deduplicator; None without one."""

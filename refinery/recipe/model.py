@@ -280,6 +280,15 @@ class Recipe:
         "[cards](cards.md#verify).",
         own=True,
     )
+    audit: int | None = key(
+        "int",
+        None,
+        "Removed samples of each deduplicator to compare with those that stay; 0 for none. By default 1000 where the input is "
+        "small or the result is suspicious, see [deduplication](deduplication.md#was-it-right).",
+        min=0,
+        nullable=True,
+        own=True,
+    )
     steps: tuple[Step, ...] = read_from(
         RecipeKey("process", "list", (), "The steps, in order: operators with their parameters. Required."), default=()
     )

@@ -14,7 +14,7 @@ from refinery.common.step_label import step_label
 from refinery.recipe.keys import KEYS
 
 # Keys that are compared elsewhere, or do not affect the fate of a sample.
-_ELSEWHERE = {"process", "dataset_path", "work_dir", "export_path", "temp_dir", "digests"}
+_ELSEWHERE = {"process", "dataset_path", "work_dir", "export_path", "temp_dir", "digests", "audit"}
 _ELSEWHERE |= {"np", "shard_size", "override_num_blocks", "memory_limit", "project_name"}
 
 

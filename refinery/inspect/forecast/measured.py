@@ -199,6 +199,7 @@ def in_scratch(recipe: Recipe, folder: Path, workers: int) -> Recipe:
         "open_tracer": False,
         "open_monitor": False,
         "digests": False,
+        "audit": 0,
         "temp_dir": None,
         "stat_summary": replace(recipe.stat_summary, export=None),
     }

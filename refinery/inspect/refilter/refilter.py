@@ -45,6 +45,7 @@ _FREE = {
     "export_aws_credentials", "export_fields", "partition_by", "repeat_by", "max_partitions", "removed_path", "removed_partition_by",
     "work_dir", "temp_dir", "np", "open_tracer", "op_list_to_trace", "trace_num", "trace_keys",
     "keep_stats_in_res_ds", "add_suffix", "op_fusion", "fusion_strategy", "adaptive_batch_size", "memory_limit", "threads", "measure_only", "stat_summary",
+    "audit",
 }  # fmt: skip
 
 # Folder of the statistics files within the new run's folder, if the recipe has the run write them.
@@ -117,7 +118,7 @@ def changed_recipe(
     """The run's recipe with the changes. Raises RecipeError for changes that need a run of their own."""
     old = stored.recipe
     folder = work_dir or folder_beside(stored.run_dir.root)
-    values: dict[str, Any] = {"measure_only": False, "work_dir": folder}
+    values: dict[str, Any] = {"measure_only": False, "work_dir": folder, "audit": 0}  # the texts are not there
     if not writes:
         values["export_type"] = NOTHING
     elif not old.exports:

@@ -26,20 +26,26 @@ VIEWS: dict[str, tuple[str, ...]] = {
     "waterfall": ("steps", "shards", "quarantine"),
     "contamination": ("stats", "steps"),
     "contamination_sets": ("stats", "steps"),
+    "audit_summary": ("audit",),
     **OF_VERDICTS,
 }
 
 # Statistics of steps that look for items of evaluation sets; a second step's has a number.
 _CONTAMINATIONS = re.compile(r"contaminations(_\d+)?")
 
+# Ends of Wilson's interval: macros of the database, with the sign of their root.
+_ENDS = {"wilson_low": "-", "wilson_high": "+"}
+
 
 def create_views(
     con: duckdb.DuckDBPyConnection, kept: Sequence[KeptField] = (), verdicts: Sequence[StepVerdict] = ()
 ) -> None:
-    """Create the views in the database that a connection writes; views of these names are replaced.
+    """Create the views, and macros for Wilson's interval, in the database that a connection writes; those of these names are replaced.
 
     kept: fields of the input that the run stores. verdicts: of the steps that may remove samples.
     """
+    for name, sign in _ENDS.items():
+        con.execute(f"CREATE OR REPLACE MACRO {name}(k, n) AS {_wilson(sign, 'k', 'n')}").fetchall()
     for name, select in _selects(Catalog.of(con), field_columns(kept), verdicts).items():
         con.execute(f"CREATE OR REPLACE VIEW {name} AS {select}").fetchall()
 
@@ -85,8 +91,14 @@ def _values(catalog: Catalog) -> dict[str, Any]:
         "named": catalog.has("steps", "name"),
         "sizes": [f"o._bytes_{step}" for step in sizes] or ["CAST(NULL AS BIGINT)"],
         "contaminations": [name for name in catalog.tables.get("stats", {}) if _CONTAMINATIONS.fullmatch(name)],
+        **{name: _wilson(sign, "(share * effective)", "effective") for name, sign in _ENDS.items()},
         "changes": [_change(step, sizes) for step in catalog.steps_with("_changed_")],
     }
+
+
+def _wilson(sign: str, k: str, n: str) -> str:
+    """SQL for an end of Wilson's interval of a share of k in n."""
+    return template(read_sql("views/_wilson.sql")).render(sign=sign, k=k, n=n).strip()
 
 
 def _change(step: int, sizes: list[int]) -> dict[str, Any]:

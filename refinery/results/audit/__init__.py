@@ -1,0 +1,1 @@
+"""Audit of deduplicators: sampled pairs of removed and kept samples, hubs, chains."""
