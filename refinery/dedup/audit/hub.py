@@ -114,13 +114,18 @@ def told(connected: int, reason: str, excerpt: str) -> str:
     return f"One sample connects {other} ({reason}): {excerpt!r}."
 
 
+def _takes_short_for_alike(params: Mapping[str, Any]) -> bool:
+    """Return whether MinHash takes all texts without a shingle for each other's duplicates."""
+    return params.get("hash") == "data_juicer" and params.get("short") in (None, "data_juicer")
+
+
 def cures(params: Mapping[str, Any]) -> list[str]:
     """Changes of a step or of the recipe that keep unlike samples apart."""
     return [
         "remove such texts, or what they share, with a filter or mapper before the step",
         *(["set verify: true"] if params.get("verify") is False else []),
-        *(["set hash: fast"] if params.get("hash") == "data_juicer" else []),
-        *(["set short: keep"] if params.get("short") == "data_juicer" else []),
+        *(["set short: compare, or hash: fast"] if _takes_short_for_alike(params) else []),
+        *(["set short: keep"] if params.get("short") == "data_juicer" and "hash" not in params else []),
         *(["set tokenization: character"] if params.get("tokenization") in ("space", "punctuation") else []),
         *(["make the key more precise"] if "key" in params else []),
     ]

@@ -8,10 +8,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from refinery.common.fields import keys_of
-from refinery.kernels.core.arrow import items, numbers
+from refinery.kernels.core.arrow import items, numbers, of_texts
 
 # Similarity from which two texts count as alike: far below the thresholds at which deduplicators match.
 ALIKE = 0.5
@@ -91,7 +90,7 @@ class Measure:
         from refinery.kernels.dedup.minhash_texts import shingle_set, split
 
         texts = [_text(sample, self.text_key) for sample in samples]
-        tokens = split(pa.array(texts, pa.large_string()), *(self.shingles[name] for name in _SPLIT))
+        tokens = split(of_texts(texts), *(self.shingles[name] for name in _SPLIT))
         sets, counts = shingle_set(tokens, self.window), (np.diff(tokens.firsts) - 1).tolist()
         for at, (sample, text) in enumerate(zip(samples, texts, strict=True)):
             digest = hashlib.blake2b(text.strip().encode(), digest_size=16).hexdigest()
