@@ -74,6 +74,9 @@ def _run(
     overrides: Mapping[str, Any],
 ) -> Run:
     opened, library = open_recipe(recipe, overrides, need_inputs=dataset is None)
+    if opened.corpus is not None:
+        what = "the recipe adds to a corpus, which is no run"
+        raise RecipeError([Problem(opened.place_of("corpus"), what, "Call refinery.add, or leave out corpus.")])
     outcome = execute(opened, library, dataset, progress, overwrite=overwrite)
     pour(outcome)
     return run_of(outcome, map(str, opened.ignored))
@@ -225,7 +228,7 @@ def _differences(recipe: Recipe, prepared: Plan) -> list[str]:
 
 def add(
     recipe: str | Path | Mapping[str, Any],
-    corpus: str | os.PathLike[str],
+    corpus: str | os.PathLike[str] | None = None,
     copy: bool = False,
     renew: bool = False,
     dry_run: bool = False,
@@ -233,7 +236,7 @@ def add(
 ) -> Report:
     """Add the inputs of a recipe to a corpus, and publish what changes as one snapshot.
 
-    copy: the corpus gets copies of the input files. renew: accept another recipe, versions or models, and compute everything anew.
+    corpus: its folder; by default that of the recipe. copy: the corpus gets copies of the input files. renew: accept another recipe, versions or models, and compute everything anew.
     dry_run: publish nothing. overrides: recipe keys with new values. Raises as `run` does.
     """
     return corpora.add(corpus, recipe, ChangeSettings(copy=copy, renew=renew, dry_run=dry_run), **overrides)

@@ -17,7 +17,11 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 @recipe_options
 @safe_options
 @click.option(
-    "--corpus", "folder", metavar="FOLDER", type=_FOLDER, required=True, help="The corpus; made if there is none."
+    "--corpus",
+    "folder",
+    metavar="FOLDER",
+    type=_FOLDER,
+    help="The corpus, made if there is none; by default the recipe's.",
 )
 @click.option(
     "--copy", is_flag=True, help="Copy the input files into the corpus; by default it reads them where they are."
@@ -26,14 +30,17 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 @click.option("--dry-run", is_flag=True, help="Compute and print the change, and publish nothing.")
 @click.option("--quiet", is_flag=True, help="Print errors only.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
-def add(folder: Path, copy: bool, renew: bool, dry_run: bool, quiet: bool, as_json: bool, **recipe: Any) -> None:
+def add(folder: Path | None, copy: bool, renew: bool, dry_run: bool, quiet: bool, as_json: bool, **recipe: Any) -> None:
     """Add the input of RECIPE to a corpus, and publish what changes as one snapshot.
 
     The corpus then has what one run over all of its data would keep. Files that it has already are passed over.
     """
     from refinery.cli import corpus
 
-    corpus.add(folder, opened(recipe), copy, renew, dry_run, quiet, as_json)
+    loaded = opened(recipe)
+    if folder is None and loaded[0].corpus is None:
+        raise click.UsageError("name the corpus: --corpus FOLDER, or the key corpus of the recipe")
+    corpus.add(folder or Path(loaded[0].corpus), loaded, copy, renew, dry_run, quiet, as_json)
 
 
 @cli.command(epilog=EPILOG)

@@ -42,7 +42,15 @@ def run(quiet: bool, as_json: bool, show: bool, fresh: bool, overwrite: bool, **
 
     if show:  # examples are those of the trace
         recipe["overrides"] = (*recipe["overrides"], "--open_tracer=true")
-    runs.run(opened(recipe), quiet, as_json, show, fresh, overwrite)
+    loaded = opened(recipe)
+    if loaded[0].corpus is None:
+        runs.run(loaded, quiet, as_json, show, fresh, overwrite)
+        return
+    from refinery.cli import corpus
+
+    if show or fresh or overwrite:
+        raise click.UsageError("--show, --fresh and --overwrite are for runs; the recipe adds to a corpus")
+    corpus.add(Path(loaded[0].corpus), loaded, False, False, False, quiet, as_json)
 
 
 @cli.command()

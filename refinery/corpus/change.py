@@ -17,6 +17,7 @@ from refinery.corpus.engine import Change, Delta, Engine, EngineRefusal
 from refinery.corpus.engines import engine_for
 from refinery.corpus.folder import CorpusFolder
 from refinery.corpus.identity import identity_of, require_fit, require_same
+from refinery.corpus.lake import Target
 from refinery.corpus.manifest import Identity, Manifest, Part
 from refinery.corpus.manifest import read as read_manifest
 from refinery.corpus.parts import NewData, copied, new_data, part_input, require_files
@@ -37,10 +38,11 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Settings:
-    """Settings of a change. engine: name of the one to take; None: the first that fits. copy: the corpus gets copies of the input files. renew: accept
+    """Settings of a change. publish: table that gets the snapshot, see `lake.Target`; None: that of the recipe. engine: name of the one to take; None: the first that fits. copy: the corpus gets copies of the input files. renew: accept
     another recipe, versions or files, and compute everything anew. dry_run: publish nothing."""
 
     engine: str | None = None
+    publish: str | None = None
     copy: bool = False
     renew: bool = False
     dry_run: bool = False
@@ -64,17 +66,41 @@ class Report:
     gone: int = 0
     changed: int = 0
     notes: tuple[str, ...] = ()
+    dry: bool = False
 
 
 def add(folder: CorpusFolder, recipe: Recipe, library: Library, settings: Settings = PLAIN) -> Report:
     """Add the data of a recipe's inputs. Files that the corpus has already are passed over. Raises as a run does."""
     require_fit(recipe)
+    target = _target(recipe, settings)
     with using_processes(), explained(str(folder.root)):
         plan = prepare(recipe, library, runs=False)
         identity = identity_of(plan)
         folder.create()
         with folder.held():
-            return _add(folder, recipe, library, settings, plan, identity)
+            return _delivered(folder, _add(folder, recipe, library, settings, plan, identity), target)
+
+
+def _target(recipe: Recipe, settings: Settings) -> Target | None:
+    """The table that gets the snapshot, which can be reached. Raises RecipeError, OutputError."""
+    named = settings.publish or recipe.publish
+    if named is None:
+        return None
+    target = Target.of(named)
+    target.require()
+    return target
+
+
+def _delivered(folder: CorpusFolder, report: Report, target: Target | None) -> Report:
+    """Bring the table of a database to the current snapshot, also if this change made none: an earlier command may have failed here."""
+    if target is None or report.snapshot is None or report.dry:
+        return report
+    try:
+        line = target.publish(folder, report.snapshot)
+    except OutputError as error:
+        cure = f"The corpus has snapshot {report.snapshot.snapshot}; repeat the command to bring the table to it"
+        raise OutputError(f"{error}. {cure}") from error
+    return replace(report, notes=(*report.notes, line))
 
 
 def _add(
@@ -114,18 +140,31 @@ def withdraw(
 
     about: of the withdrawal, for the manifest. Raises as a run does.
     """
+    target = _target(recipe, settings)
     with using_processes(), explained(str(folder.root)), folder.held():
-        last = _begun(folder, settings, None)
-        if last is None:
-            return Report(None, False)
-        rows = _not_yet(folder, last, chosen(last))
-        if not any(len(numbers) for numbers in rows.values()):
-            return Report(last, False)
-        gone = {number for number, numbers in rows.items() if len(numbers) == last.part(number).left}
-        require_files(folder, [part for part in last.parts if part.left and part.number not in gone])
-        identity, renews = _identity_now(folder, recipe, library, settings, last, gone)
-        job = _Job(folder, recipe, library, settings, identity, last, renews)
-        return replace(job.run(last.parts, [], rows, about), withdrawn=sum(len(numbers) for numbers in rows.values()))
+        report = _withdraw(folder, recipe, library, chosen, about, settings)
+        return _delivered(folder, report, target)
+
+
+def _withdraw(
+    folder: CorpusFolder,
+    recipe: Recipe,
+    library: Library,
+    chosen: Callable[[Manifest], Mapping[int, np.ndarray]],
+    about: dict[str, Any],
+    settings: Settings,
+) -> Report:
+    last = _begun(folder, settings, None)
+    if last is None:
+        return Report(None, False)
+    rows = _not_yet(folder, last, chosen(last))
+    if not any(len(numbers) for numbers in rows.values()):
+        return Report(last, False)
+    gone = {number for number, numbers in rows.items() if len(numbers) == last.part(number).left}
+    require_files(folder, [part for part in last.parts if part.left and part.number not in gone])
+    identity, renews = _identity_now(folder, recipe, library, settings, last, gone)
+    job = _Job(folder, recipe, library, settings, identity, last, renews)
+    return replace(job.run(last.parts, [], rows, about), withdrawn=sum(len(numbers) for numbers in rows.values()))
 
 
 def _identity_now(
@@ -196,7 +235,7 @@ class _Job:
             report = _report(manifest, delta, publication, notes)
             if self.settings.dry_run:
                 shutil.rmtree(publication.unfinished)
-                return replace(report, published=False)
+                return replace(report, published=False, dry=True)
             publication.publish(manifest, change.new_state)
         return report
 

@@ -17,7 +17,7 @@ from refinery.corpus.folder import CorpusFolder
 from refinery.corpus.manifest import CorpusCounts, Manifest
 from refinery.corpus.selection import Rows, Selector
 from refinery.corpus.view import outcomes_of, query_of
-from refinery.errors import DataError
+from refinery.errors import DataError, Problem, RecipeError
 from refinery.execution.open import open_recipe
 from refinery.operators import Library
 from refinery.recipe import Recipe
@@ -135,14 +135,17 @@ def recipe_of(folder: CorpusFolder, last: Manifest) -> tuple[Recipe, Library]:
 
 
 def add(
-    folder: str | os.PathLike[str],
+    folder: str | os.PathLike[str] | None,
     recipe: str | Path | Mapping[str, Any],
     settings: change.Settings = change.PLAIN,
     **overrides: Any,
 ) -> change.Report:
-    """Add the inputs of a recipe to a corpus, which is made if there is none. overrides: keys of the recipe with new values."""
+    """Add the inputs of a recipe to a corpus, which is made if there is none. folder: None for that of the recipe. overrides: keys of the recipe with new values."""
     opened, library = open_recipe(recipe, overrides)
-    return change.add(CorpusFolder(Path(os.path.abspath(folder))), opened, library, settings)
+    place = folder or opened.corpus
+    if place is None:
+        raise RecipeError([Problem("", "no corpus is named", "Give corpus=FOLDER, or the key corpus of the recipe.")])
+    return change.add(CorpusFolder(Path(os.path.abspath(place))), opened, library, settings)
 
 
 @dataclass(frozen=True)

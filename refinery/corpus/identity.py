@@ -17,7 +17,7 @@ from refinery.recipe.keys import KEYS
 
 # Keys of a recipe that decide neither which samples are kept nor their fields.
 NO_RESULT = (
-    "project_name", "max_sample_num", "export_path", "export_type", "export_shard_size", "export_in_parallel",
+    "project_name", "corpus", "publish", "max_sample_num", "export_path", "export_type", "export_shard_size", "export_in_parallel",
     "max_partitions", "removed_path", "removed_partition_by", "work_dir", "temp_dir", "suffixes", "np", "executor_type",
     "ray_address", "open_tracer", "op_list_to_trace", "trace_num", "trace_keys", "op_fusion", "fusion_strategy",
     "adaptive_batch_size", "use_checkpoint", "use_cache", "cache_compress", "open_monitor", "digests", "memory_limit",

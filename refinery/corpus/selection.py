@@ -19,7 +19,7 @@ from refinery.compiler.program import build
 from refinery.compiler.templates import lit
 from refinery.corpus.folder import CorpusFolder
 from refinery.corpus.manifest import Manifest, Part
-from refinery.corpus.parts import part_input, place_of
+from refinery.corpus.parts import part_input, place_of, require_files
 from refinery.errors import DataError, Problem, RecipeError, did_you_mean
 from refinery.io.readers.read import count_rows
 from refinery.io.sources import cut
@@ -49,7 +49,9 @@ class Selector:
 
     def where(self, condition: str) -> Rows:
         """Samples for which SQL over the fields of the input holds. Raises RecipeError for SQL that cannot be run."""
-        return {part.number: self._matching(part, condition) for part in self.last.parts if part.left}
+        left = [part for part in self.last.parts if part.left]
+        require_files(self.folder, left)
+        return {part.number: self._matching(part, condition) for part in left}
 
     def _matching(self, part: Part, condition: str) -> np.ndarray:
         plan = self._plan(part)
@@ -98,6 +100,7 @@ class Selector:
 
     def _of_files(self, part: Part, wanted: Sequence[bool]) -> np.ndarray:
         """Numbers of the samples of some files of a part, which are counted."""
+        require_files(self.folder, [part])
         inputs = part_input(self.folder, part).inputs
         plan = prepare(replace(self.recipe, inputs=inputs, suffixes=()), self.library, looks=False, runs=False)
         places = {place_of(self.folder, part, file): flag for file, flag in zip(part.files, wanted, strict=True)}

@@ -19,12 +19,20 @@ def located(recipe: Recipe) -> Recipe:
         inputs=tuple(replace(source, path=absolute_input(source.path)) for source in recipe.inputs),
         export_path=recipe.export_path if is_stdout(recipe.export_path) else absolute(recipe.export_path),
         work_dir=absolute(recipe.work_dir),
+        corpus=absolute(recipe.corpus) if recipe.corpus else None,
+        publish=_located_target(recipe.publish) if recipe.publish else None,
         temp_dir=absolute(recipe.temp_dir) if recipe.temp_dir else None,
         removed_path=absolute(recipe.removed_path) if recipe.removed_path else None,
         assets=tuple(dict.fromkeys(map(absolute, recipe.assets))),
         operators=tuple(dict.fromkeys(map(absolute, recipe.operators))),
         stat_summary=replace(summary, export=absolute(summary.export)) if summary.export else summary,
     )
+
+
+def _located_target(text: str) -> str:
+    """`duckdb:FILE` with an absolute path; other places, such as `ducklake:postgres:...`, as they are."""
+    scheme, separator, place = text.partition(":")
+    return f"{scheme}:{absolute(place)}" if separator and place and ":" not in place else text
 
 
 def located_params(params: Mapping[str, Any], specs: Mapping[str, Any]) -> dict[str, Any]:

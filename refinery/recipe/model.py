@@ -211,6 +211,22 @@ class Recipe:
         ),
         default="./outputs/hello_world",
     )
+    corpus: str | None = key(
+        "str",
+        None,
+        "Folder of a corpus that `refinery add` and `refinery run` add the input to, in place of an export: see "
+        "[corpus.md](corpus.md).",
+        nullable=True,
+        own=True,
+    )
+    publish: str | None = key(
+        "str",
+        None,
+        "With a corpus: a table that gets each snapshot, `duckdb:FILE` or `ducklake:CATALOGUE`, see "
+        "[corpus.md](corpus.md#a-table-of-a-database).",
+        nullable=True,
+        own=True,
+    )
     temp_dir: str | None = key("str", None, "Folder for DuckDB's data that does not fit into memory.", nullable=True)
     text_keys: tuple[str, ...] = key(
         "strings",

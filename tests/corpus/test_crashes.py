@@ -1,0 +1,102 @@
+"""A change that is stopped at any moment leaves the old snapshot, and can be repeated."""
+
+from __future__ import annotations
+
+import os
+import random
+
+import pytest
+
+from refinery.corpus import change, publish, reference
+from refinery.corpus.change import Settings
+from refinery.corpus.corpus import Corpus
+from refinery.corpus.folder import CorpusFolder
+from refinery.corpus.manifest import Manifest
+from refinery.errors import ConservationError, OutputError
+from tests.corpus.living import Living, near_copies
+
+
+class Killed(BaseException):
+    """Stands for the end of the process: nothing catches it but `finally`."""
+
+
+# Functions after or before which the command is stopped.
+MOMENTS = {
+    "before the run": (reference, "execute"),
+    "before samples are written": (publish.Publication, "samples"),
+    "before the manifest": (publish, "view_of"),
+    "before the state has its name": (publish.Publication, "publish"),
+    "before the snapshot has its name": (publish, "sync_folder"),
+    "before the pointer": (CorpusFolder, "point"),
+}
+
+
+@pytest.fixture(scope="module")
+def living(tmp_path_factory: pytest.TempPathFactory) -> Living:
+    made = Living(tmp_path_factory.mktemp("living"), ["paragraph_deduplicator", "document_deduplicator"])
+    made.add(near_copies(random.Random(5), 12, 0))
+    made.require_promise()
+    return made
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_stopped_add(living: Living, moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, rows = living.kept(), near_copies(random.Random(moment), 6, 1000 * (1 + list(MOMENTS).index(moment)))
+    owner, name = MOMENTS[moment]
+
+    def stop(*_: object, **__: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(owner, name, stop)
+        with pytest.raises(Killed):
+            living.add(rows)
+    assert living.kept() == before
+    living.parts.pop()
+    living.add(rows)
+    living.require_promise()
+
+
+def test_files_of_a_stopped_change_are_removed(living: Living, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = CorpusFolder(living.place)
+
+    def stop(*_: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(CorpusFolder, "point", stop)
+        patch.setattr(CorpusFolder, "tidy", lambda self: None)
+        with pytest.raises(Killed):
+            living.withdraw_part(1)
+    orphan = place.current_number() + 1
+    assert place.snapshot(orphan).is_dir()
+    assert orphan not in place.numbers()
+    living.parts[0] = [None] * len(living.parts[0])
+    living.withdraw_part(1)
+    living.require_promise()
+    assert [name for name in os.listdir(place.snapshots) if name.startswith(".")] == []
+    assert os.listdir(place.states) == [f"{place.current_number():05d}"]
+
+
+def test_a_second_change_at_the_same_time(living: Living) -> None:
+    with CorpusFolder(living.place).held(), pytest.raises(OutputError, match="another command changes the corpus"):
+        living.withdraw_part(1)
+
+
+def test_counts_that_do_not_add_up_publish_nothing(living: Living, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, snapshot = living.kept(), Corpus(living.place).snapshot
+    honest = publish.counts_of
+    monkeypatch.setattr(change, "counts_of", lambda delta, rows, gone: honest(delta, rows, gone + 1))
+    with pytest.raises(ConservationError, match="samples were added, but"):
+        living.add(near_copies(random.Random(9), 3, 9000))
+    living.parts.pop()
+    assert (living.kept(), Corpus(living.place).snapshot) == (before, snapshot)
+
+
+def test_readers_of_an_old_snapshot_are_not_disturbed(living: Living) -> None:
+    with Corpus(living.place) as old:
+        rows = old.kept.fetchall()
+        living.add(near_copies(random.Random(11), 4, 20_000), Settings())
+        assert old.kept.fetchall() == rows
+    manifests: list[Manifest] = Corpus(living.place).snapshots
+    assert [one.parent for one in manifests] == [one.snapshot - 1 for one in manifests]
