@@ -14,7 +14,7 @@ DAFT ?=
 RENSA ?=
 BENCH ?=
 
-.PHONY: help setup kernels demo test test-versions lint golden docs bench bench-recipe bench-dedup bench-models bench-limits bench-ablation bench-fineweb bench-fusion bench-stats bench-stats-merge bench-forecast quality scale-study soak clean
+.PHONY: help setup kernels demo test test-versions lint golden docs bench bench-recipe bench-dedup bench-models bench-limits bench-ablation bench-fineweb bench-fusion bench-stats bench-stats-merge bench-forecast bench-substring quality scale-study soak clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -136,6 +136,10 @@ bench-stats: $(VENV)/ready  ## Measure statistics (CORPUS=file.parquet|jsonl, DA
 bench-forecast: $(VENV)/ready  ## Measure forecasts of ten recipes beside their runs (CORPUS=file.parquet|jsonl, BENCH="--only c4_like --rounds 3")
 	$(if $(CORPUS),,$(BIN)/python bench/corpus.py $(MEASURED))
 	$(BIN)/python -m bench.forecast $(if $(CORPUS),$(CORPUS),$(MEASURED)) $(BENCH)
+
+bench-substring: $(VENV)/ready  ## Measure repeated substrings (CORPUS=file.parquet|jsonl, BENCH="--times 12 --memory 500MB --np 2" or "--megabytes 32 --suffix-array")
+	$(if $(CORPUS),,$(BIN)/python bench/corpus.py $(MEASURED))
+	$(BIN)/python -m bench.substring $(if $(CORPUS),$(CORPUS),$(MEASURED)) $(BENCH)
 
 # The study takes a corpus of 1,050 MB; a smaller one is repeated with altered words.
 STUDIED := bench/data/$(if $(CORPUS),$(basename $(notdir $(CORPUS)))-study,synthetic-study).jsonl
