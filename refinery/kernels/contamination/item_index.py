@@ -19,7 +19,8 @@ from refinery.kernels.core.arrow import of_texts
 from refinery.kernels.core.signatures import record
 
 MOST = 256  # words of a piece
-SHARED = 64  # an n-gram of more pieces is no trace of one of them
+# An n-gram of more pieces than this is no trace of one of them: at least FEW_SHARED, more if there are few pieces.
+FEW_SHARED, MOST_SHARED, SHARED_PIECES = 64, 1024, 1_000_000
 WHOLE = "item"  # name of the unit with all parts
 # Share of a unit's weight that must be found, by its length in words; between these by a straight line.
 LENGTHS = (6.0, 8.0, 12.0, 20.0, 40.0, 80.0, 150.0)
@@ -32,7 +33,7 @@ class Pieces(NamedTuple):
     """What kernels read of the pieces.
 
     starts, places: of the occurrences of each n-gram, by its value in the table: begin of its occurrences, and occurrences as piece
-    << 8 | word. first_words: of each piece, one more than pieces. weights: of each word. is_number: of each word. needed: fewest
+    << 8 | word. first_words: of each piece, one more than pieces. weights, plain: of each word, with and without regard to other items (`word_weights`). is_number: of each word. needed: fewest
     n-grams of a piece with which one of its units can be found. first_units: of each piece, one more than pieces. units: first word
     and end of each unit in its piece. totals: weight of all words of each unit. shares: share that must be found.
     """
@@ -41,6 +42,7 @@ class Pieces(NamedTuple):
     places: np.ndarray
     first_words: np.ndarray
     weights: np.ndarray
+    plain: np.ndarray
     is_number: np.ndarray
     needed: np.ndarray
     first_units: np.ndarray
@@ -49,7 +51,7 @@ class Pieces(NamedTuple):
     shares: np.ndarray
 
 
-record(Pieces, "int64[] int64[] int64[] float64[] bool[] int64[] int64[] int64[,] float64[] float64[]")
+record(Pieces, "int64[] int64[] int64[] float64[] float64[] bool[] int64[] int64[] int64[,] float64[] float64[]")
 
 
 class SetFacts(NamedTuple):
@@ -130,10 +132,10 @@ def _cut(collected: _Texts) -> tuple[np.ndarray, np.ndarray, list[list[tuple[str
 def _pieces(
     keys: np.ndarray, offsets: np.ndarray, units: Any, grams: np.ndarray, common: Sequence[str], min_words: int
 ) -> tuple[Pieces, GramTable, list[int], list[str]]:
-    weight = weights(keys, offsets, grams, _shared(grams, offsets, common))
+    weight, plain = weights(keys, offsets, grams, _shared(grams, offsets, common))
     sort = keys & np.uint64(SORT_BITS)
     lengths = np.concatenate([[0.0], np.cumsum(np.where(sort == CHARACTER, 0.5, 1.0))])
-    sums = np.concatenate([[0.0], np.cumsum(weight)])
+    sums, plain_sums = (np.concatenate([[0.0], np.cumsum(one)]) for one in (weight, plain))
     first_words, first_units, owners, names = [0], [0], list[int](), list[str]()
     bounds, totals, shares, needed, taken = [], [], [], [], []
     for text, parts in enumerate(units):
@@ -141,7 +143,7 @@ def _pieces(
             kept = []
             for name, low, high in candidates:
                 length, total = lengths[high] - lengths[low], sums[high] - sums[low]
-                if length >= min_words and total >= LEAST_WEIGHT and high - low >= 4:
+                if length >= min_words and plain_sums[high] - plain_sums[low] >= LEAST_WEIGHT and high - low >= 4:
                     kept.append((name, low - start, high - start, total, float(np.interp(length, LENGTHS, SHARES))))
             if not kept:
                 continue
@@ -164,6 +166,7 @@ def _pieces(
     table, starts, places = _occurrences(grams, taken)
     pieces = Pieces(
         starts, places, np.array(first_words, np.int64), np.ascontiguousarray(weight[rows]),
+        np.ascontiguousarray(plain[rows]),
         np.ascontiguousarray(sort[rows] == NUMBER), np.array(needed, np.int64), np.array(first_units, np.int64),
         np.array(bounds, np.int64).reshape(-1, 2), np.array(totals, np.float64), np.array(shares, np.float64),
     )  # fmt: skip
@@ -233,7 +236,7 @@ def _occurrences(grams: np.ndarray, taken: Sequence[tuple[int, int]]) -> tuple[G
     order = np.argsort(keys, kind="stable")
     keys, where = keys[order], where[order]
     distinct, firsts, counts = np.unique(keys, return_index=True, return_counts=True)
-    few = (counts <= SHARED) & (distinct != 0)
+    few = (counts <= min(max(FEW_SHARED, SHARED_PIECES // max(len(taken), 1)), MOST_SHARED)) & (distinct != 0)
     kept = np.repeat(few, counts)
     starts = np.concatenate([[0], np.cumsum(counts[few])]).astype(np.int64)
     return gram_table(distinct[few], np.arange(int(few.sum()), dtype=np.int32)), starts, where[kept]

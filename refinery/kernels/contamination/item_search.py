@@ -2,7 +2,7 @@
 
 A stretch is half as long again as the piece of an item (`item_index`), so that sentences may be reordered and words added. The words of
 the piece whose n-grams lie in it are found; what counts is their share of the weight of a unit. Common phrases that are scattered over a
-text do not add up. A unit of which fewer than half of the numbers are found is another problem of the same kind.
+text do not add up. A unit with other numbers or many other words amid those that are found is another problem of the same kind.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ from refinery.kernels.core.signatures import record
 from refinery.kernels.core.sorting import sort, stack
 
 EXTRA_WORDS = 8  # of a stretch, beside half of the piece's
-FEW_NUMBERS = 2  # from so many numbers on, half of them must be found
-OTHER_NUMBERS = 0.2  # factor for a unit with other numbers
+SAME_NUMBERS = 0.7  # share of the numbers amid found words that must be found
+# Words between found ones are changed words, if they are at most GAP; of both together, this share of the weight must be found.
+GAP, UNCHANGED = 8, 0.7
+OTHER = 0.2  # factor for a unit with other numbers, or with too many changed words
 NOTED = 0.5  # least score that is noted
 
 
@@ -232,20 +234,24 @@ def _weighed(piece, first, stop, length, pieces, room):
 @kernel
 def _score(unit, base, pieces, room):
     """Share of the weight of a unit that is covered, over the share that must be."""
-    weight = 0.0
-    numbers, same = 0, 0  # numbers between the first and the last word that are found, and found ones
-    waiting = 0  # numbers since the last word that is found
-    begun = False
-    for i in range(pieces.units[unit, 0], pieces.units[unit, 1]):
-        is_number = pieces.is_number[base + i]
-        if room.covered[i]:
-            weight += pieces.weights[base + i]
-            numbers += waiting + is_number
-            same += is_number
-            waiting, begun = 0, True
-        elif begun:
-            waiting += is_number
+    weight, same, changed, gap = 0.0, 0.0, 0.0, 0.0
+    numbers, same_numbers, gap_numbers = 0, 0, 0
+    since = GAP + 1  # words since the last one that is covered
+    for i in range(base + pieces.units[unit, 0], base + pieces.units[unit, 1]):
+        if room.covered[i - base]:
+            weight += pieces.weights[i]
+            same += pieces.plain[i]
+            same_numbers += pieces.is_number[i]
+            numbers += pieces.is_number[i]
+            if since <= GAP:
+                changed += gap
+                numbers += gap_numbers
+            since, gap, gap_numbers = 0, 0.0, 0
+        else:
+            since += 1
+            gap += pieces.plain[i]
+            gap_numbers += pieces.is_number[i]
     score = weight / pieces.totals[unit] / pieces.shares[unit]
-    if numbers >= FEW_NUMBERS and 2 * same < numbers:
-        score *= OTHER_NUMBERS
+    if same < UNCHANGED * (same + changed) or same_numbers < SAME_NUMBERS * numbers:
+        score *= OTHER
     return score

@@ -22,8 +22,10 @@ OF_PHRASE = 0.1  # factor for n-grams of common phrases
 NOTICE, NOTICE_SHARE, NOTICE_GAP = 10, 0.24, 60
 
 
-def weights(keys: np.ndarray, offsets: np.ndarray, grams: np.ndarray, shared: np.ndarray) -> np.ndarray:
-    """Weight of each word of some texts, float64.
+def weights(
+    keys: np.ndarray, offsets: np.ndarray, grams: np.ndarray, shared: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Weight of each word of some texts, float64, and what it weighs if other texts with the same n-grams do not count.
 
     keys, offsets: of the words, as `words_of` gives them. grams: keys of the n-grams that begin at each word, 0 for none. shared:
     number of the texts that have the n-gram.
@@ -32,7 +34,9 @@ def weights(keys: np.ndarray, offsets: np.ndarray, grams: np.ndarray, shared: np
     weight = np.where(np.isin(keys, plain), OF_GRAMMAR, _by_texts(keys, offsets))
     weight[(keys & np.uint64(SORT_BITS)) == NUMBER] = OF_NUMBER
     weight[_notices(np.isin(keys, licences), offsets)] = 0
-    return weight * _rarity(grams, shared)
+    known = np.where(np.isin(grams, phrase_grams()), OF_PHRASE, 1.0)
+    known[np.isin(short_keys(grams), licence_grams())] = 0
+    return weight * _mean(grams, known / np.sqrt(np.maximum(shared, 1))), weight * _mean(grams, known)
 
 
 def _by_texts(keys: np.ndarray, offsets: np.ndarray) -> np.ndarray:
@@ -59,15 +63,13 @@ def _notices(flags: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     return dense
 
 
-def _rarity(grams: np.ndarray, shared: np.ndarray) -> np.ndarray:
-    """Mean of the rarities of the n-grams that have the word: 1 over the number of texts with it, little for a common phrase."""
-    rarity = np.where(grams != 0, 1 / np.maximum(shared, 1), 0.0)
-    rarity[np.isin(grams, phrase_grams())] *= OF_PHRASE
-    rarity[np.isin(short_keys(grams), licence_grams())] = 0
+def _mean(grams: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """For each word the mean of the values of the n-grams that have it; 0 without one."""
     total, number = np.zeros(len(grams)), np.zeros(len(grams))
+    there = grams != 0
     for step in range(GRAM):
-        total[step:] += rarity[: len(rarity) - step]
-        number[step:] += (grams != 0)[: len(grams) - step]
+        total[step:] += np.where(there, values, 0)[: len(grams) - step]
+        number[step:] += there[: len(grams) - step]
     return total / np.maximum(number, 1)
 
 
