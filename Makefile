@@ -14,7 +14,7 @@ DAFT ?=
 RENSA ?=
 BENCH ?=
 
-.PHONY: help setup kernels demo test test-versions lint golden docs bench bench-recipe bench-dedup bench-models bench-limits bench-ablation bench-fineweb bench-fusion bench-stats bench-stats-merge bench-forecast bench-substring quality scale-study soak clean
+.PHONY: help setup kernels demo test test-versions lint golden docs bench bench-recipe bench-dedup bench-models bench-limits bench-ablation bench-fineweb bench-fusion bench-stats bench-stats-merge bench-forecast bench-substring quality contamination scale-study soak clean
 
 help:  ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -151,6 +151,9 @@ scale-study: $(VENV)/ready  ## Measure how time grows with data and workers; rew
 quality: $(VENV)/ready  ## Measure recall and precision of deduplicators; rewrite the tables and plot in docs/deduplication.md
 	$(BIN)/python -m pip install --quiet 'matplotlib>=3.8'
 	$(BIN)/python -m bench.quality --write
+
+contamination: $(VENV)/ready  ## Measure recall and precision of contamination_filter; rewrite the tables in docs/contamination.md
+	$(BIN)/python -m bench.contamination --write
 
 clean:  ## Remove the virtual environment and what `make demo` and `make bench` have written
 	rm -rf $(VENV) refinery/kernels/built outputs/web_sample bench/results bench/data

@@ -45,6 +45,8 @@ NOT_RUN = {
     ("README", "pip install .$"): _INSTALLS,
     ("assets", "refinery assets recipe.yaml --fetch"): "downloads models of some GB",
     ("cards", "inputs: 1 of 1 files as recorded"): _OUTPUT,
+    ("contamination", "row 2, docs.jsonl:3: removed"): _OUTPUT,
+    ("contamination", '{"id": "q1"'): "a file of the user, as FILES has it",
     ("performance", "make bench-recipe CORPUS=docs.parquet DATA_JUICER"): _BENCH,
     ("performance", "make bench-recipe RECIPE="): _BENCH,
     ("performance", "make bench-models CORPUS="): _BENCH,
@@ -120,6 +122,11 @@ BEFORE = {
 IN_BUCKETS = [("recipes", "dataset_path: s3://bucket/data/")]
 # Files of the user that pages name.
 FILES = {
+    "quiz.jsonl": '{"id": "q2", "question": "How many barrels of tar did the shipyard at Ostervik buy in 1804?"}\n',
+    "evaluation/reading/test.jsonl": '{"question": "Who bought the tar of the northern valley?", "answer": "the yard"}\n',
+    "exams.csv": "Frage,Lösung\nWoher kam der Teer der Werft von Ostervik?,aus dem Tal\n",
+    "alpha.jsonl": '{"query": "Who bought the tar?", "label": "the shipyard"}\n',
+    "beta.jsonl": '{"query": "Who sold the tar?", "label": "the valley", "task": "b"}\n',
     "owner/name/question/train.jsonl": '{"text": "A sample of a data set of the Hub."}\n',
     "pages/1.jsonl": json.dumps({"url": "https://example.org/", "text": "The lantern by the weir is lit at six. " * 20})
     + "\n",
@@ -135,6 +142,7 @@ FILES = {
 DATABASES = {
     "README": "outputs/readme",
     "cards": "outputs/web_sample",
+    "contamination": "outputs/web_sample",
     "deciding": "outputs/measured",
     "deduplication": "outputs/web_dedup",
     "monitoring": "outputs/web_sample",

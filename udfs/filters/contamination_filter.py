@@ -14,7 +14,7 @@ OPERATOR = {
         "copies that are cut, reordered, slightly edited or formatted in another way are found. What counts is the share of the "
         "item's words that is found, weighed by rarity: words of grammar, words that many items have, common phrases and licences "
         "weigh little or nothing. The shorter an item, the greater the share that must be found: 0.8 of 6 words, 0.42 of 20, 0.3 of "
-        "150. A copy must have at least half of the item's numbers. Items of fewer than min_words words are not looked for alone. "
+        "150. A text with other numbers or many other words amid those of the item is another problem. Items of fewer than min_words words are not looked for alone. "
         "docs/contamination.md shows how well this works."
     ),
     "version": 1,
