@@ -114,6 +114,7 @@ ELSEWHERE = {
 }
 # Commands of a page before its blocks, besides `refinery run recipes/web_sample.yaml`; blocks of the page by a line.
 BEFORE = {
+    ("contamination", "SELECT"): "quiz: quiz.jsonl",
     ("statistics", "import warnings"): "export: outputs/by_group/stats",
     ("statistics", "SELECT key, stat, n, mean"): "export: outputs/by_group/stats",
     ("README", "SELECT operator, reason, count(*)"): "export_path: outputs/readme/web_sample.jsonl",
@@ -122,7 +123,7 @@ BEFORE = {
 IN_BUCKETS = [("recipes", "dataset_path: s3://bucket/data/")]
 # Files of the user that pages name.
 FILES = {
-    "quiz.jsonl": '{"id": "q2", "question": "How many barrels of tar did the shipyard at Ostervik buy in 1804?"}\n',
+    "quiz.jsonl": '{"id": "q2", "question": "Read the minutes at the observatory car park, if somebody remembers the key."}\n',
     "evaluation/reading/test.jsonl": '{"question": "Who bought the tar of the northern valley?", "answer": "the yard"}\n',
     "exams.csv": "Frage,Lösung\nWoher kam der Teer der Werft von Ostervik?,aus dem Tal\n",
     "alpha.jsonl": '{"query": "Who bought the tar?", "label": "the shipyard"}\n',
@@ -142,7 +143,7 @@ FILES = {
 DATABASES = {
     "README": "outputs/readme",
     "cards": "outputs/web_sample",
-    "contamination": "outputs/web_sample",
+    "contamination": "outputs/part",
     "deciding": "outputs/measured",
     "deduplication": "outputs/web_dedup",
     "monitoring": "outputs/web_sample",

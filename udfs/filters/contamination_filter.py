@@ -48,8 +48,8 @@ OPERATOR = {
             "type": "files",
             "default": None,
             "nullable": True,
-            "doc": "Files with texts that are no evaluation items, such as a sample of the corpus: n-grams that several of them have "
-            "weigh less. JSON lines, CSV or Parquet with the field `text`, or .txt.",
+            "doc": "Files with texts that are no evaluation items, such as a sample of the corpus: n-grams that five or more of them "
+            "have weigh less. JSON lines, CSV or Parquet with the field `text`, or .txt.",
         },
     },
     "stats": {

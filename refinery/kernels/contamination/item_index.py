@@ -132,7 +132,7 @@ def _cut(collected: _Texts) -> tuple[np.ndarray, np.ndarray, list[list[tuple[str
 def _pieces(
     keys: np.ndarray, offsets: np.ndarray, units: Any, grams: np.ndarray, common: Sequence[str], min_words: int
 ) -> tuple[Pieces, GramTable, list[int], list[str]]:
-    weight, plain = weights(keys, offsets, grams, _shared(grams, offsets, common))
+    weight, plain = weights(keys, offsets, grams, *_shared(grams, offsets, common))
     sort = keys & np.uint64(SORT_BITS)
     lengths = np.concatenate([[0.0], np.cumsum(np.where(sort == CHARACTER, 0.5, 1.0))])
     sums, plain_sums = (np.concatenate([[0.0], np.cumsum(one)]) for one in (weight, plain))
@@ -205,19 +205,19 @@ def _fewest(weight: np.ndarray, wanted: float) -> int:
     return int(-(-(np.searchsorted(heaviest, wanted - 1e-9) + 1) // 3))
 
 
-def _shared(grams: np.ndarray, offsets: np.ndarray, common: Sequence[str]) -> np.ndarray:
-    """Number of texts that have the n-gram of each word; of common texts, all but one count."""
+def _shared(grams: np.ndarray, offsets: np.ndarray, common: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Number of texts that have the n-gram of each word, and number of common texts that have it."""
     texts = np.repeat(np.arange(len(offsets) - 1, dtype=np.int64), np.diff(offsets))
     distinct, places = np.unique(grams, return_inverse=True)
     counts = _texts_of(places, texts, len(distinct))
-    if len(common):
-        there_keys, there_offsets = words_of(of_texts(list(common)))
-        there = grams_of(there_keys, there_offsets)
-        own = np.repeat(np.arange(len(there_offsets) - 1, dtype=np.int64), np.diff(there_offsets))
-        at = np.minimum(np.searchsorted(distinct, there), len(distinct) - 1)
-        known = distinct[at] == there
-        counts = counts + np.maximum(_texts_of(at[known], own[known], len(distinct)) - 1, 0)
-    return counts[places]
+    if not len(common) or not len(distinct):
+        return counts[places], np.zeros(len(grams), np.int64)
+    there_keys, there_offsets = words_of(of_texts(list(common)))
+    there = grams_of(there_keys, there_offsets)
+    own = np.repeat(np.arange(len(there_offsets) - 1, dtype=np.int64), np.diff(there_offsets))
+    at = np.minimum(np.searchsorted(distinct, there), len(distinct) - 1)
+    known = distinct[at] == there
+    return counts[places], _texts_of(at[known], own[known], len(distinct))[places]
 
 
 def _texts_of(places: np.ndarray, texts: np.ndarray, size: int) -> np.ndarray:

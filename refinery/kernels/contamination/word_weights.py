@@ -16,6 +16,7 @@ LICENCES = _HERE.with_name("licence_grams.bin")
 OF_GRAMMAR = 0.35  # weight of a word of grammar, beside 1 of others
 LEAST = 0.3  # of a word that nearly all texts of the sets have
 OF_NUMBER = 1.5
+COMMON = 5  # from so many reference texts on, an n-gram weighs less
 OF_PHRASE = 0.1  # factor for n-grams of common phrases
 # A word is part of a licence if among so many words to either side, NOTICE_SHARE are words of licences; so are the words of gaps of
 # at most NOTICE_GAP words between such words.
@@ -23,18 +24,19 @@ NOTICE, NOTICE_SHARE, NOTICE_GAP = 10, 0.24, 60
 
 
 def weights(
-    keys: np.ndarray, offsets: np.ndarray, grams: np.ndarray, shared: np.ndarray
+    keys: np.ndarray, offsets: np.ndarray, grams: np.ndarray, shared: np.ndarray, common: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Weight of each word of some texts, float64, and what it weighs if other texts with the same n-grams do not count.
 
     keys, offsets: of the words, as `words_of` gives them. grams: keys of the n-grams that begin at each word, 0 for none. shared:
-    number of the texts that have the n-gram.
+    number of the texts that have the n-gram. common: number of the reference texts that have it.
     """
     plain, licences = lists()
     weight = np.where(np.isin(keys, plain), OF_GRAMMAR, _by_texts(keys, offsets))
     weight[(keys & np.uint64(SORT_BITS)) == NUMBER] = OF_NUMBER
     weight[_notices(np.isin(keys, licences), offsets)] = 0
     known = np.where(np.isin(grams, phrase_grams()), OF_PHRASE, 1.0)
+    known /= np.maximum(common - COMMON + 2, 1)
     known[np.isin(short_keys(grams), licence_grams())] = 0
     return weight * _mean(grams, known / np.sqrt(np.maximum(shared, 1))), weight * _mean(grams, known)
 
