@@ -20,6 +20,7 @@ from refinery.corpus import corpus as corpora
 from refinery.corpus.change import Report
 from refinery.corpus.change import Settings as ChangeSettings
 from refinery.corpus.corpus import Corpus, Withdrawal
+from refinery.dedup.matchers.params import is_star
 from refinery.errors import DataError, Problem, RecipeError
 from refinery.execution.needs import ready
 from refinery.execution.open import open_recipe
@@ -119,6 +120,12 @@ def _refuse_columns(prepared: Plan) -> None:
         raise DataError(
             "there is no script of a recipe that adds a field to the columns of a table; use `refinery run`"
         )
+    for step in prepared.recipe.steps:
+        if is_star(step.params):
+            raise DataError(
+                f"{step.where}: {step.name}: there is no script of cluster: star and verify: kept, which compare sample by sample; "
+                "use `refinery run`"
+            )
     schema = prepared.shards[0].schema if prepared.shards and not prepared.lines else None
     seen: set[str] = set()
     for name in schema.names if schema is not None else ():

@@ -12,6 +12,7 @@ from refinery.compiler.kept_order import order_of
 from refinery.compiler.model import Chain
 from refinery.compiler.program import Program, StepInfo, pretty
 from refinery.dedup.matchers.model import SetQuery
+from refinery.dedup.matchers.params import is_star
 from refinery.operators import Library, Operator
 
 
@@ -107,6 +108,9 @@ def _stays(step: Any, operator: Operator) -> str:
         )
         return f"every sample without the removed parts; {gone}"
     order = order_of(step.params)
+    if is_star(step.params):
+        order = f"the order of keep ({step.params['keep']})" if order else "the order of the input"
+        return f"in {order}, each sample that is like none that stays before it"
     if not order:
         return "the first sample of each cluster"
     terms = ", ".join(f"{term} {direction}" for term, direction in order_terms(order))

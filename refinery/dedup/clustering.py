@@ -14,10 +14,10 @@ from refinery.compiler.deduplicators import key_name, matched, size_column, stat
 from refinery.dedup import limits
 from refinery.dedup.audit.hub import hub_told
 from refinery.dedup.exchange import Exchange, Share
-from refinery.dedup.matchers.params import size_field
+from refinery.dedup.matchers.params import is_star, size_field
 from refinery.dedup.model import DedupInput, DedupResult
 from refinery.dedup.partitions import LinkFiles, Partitions
-from refinery.dedup.tasks import clusters, roots
+from refinery.dedup.tasks import clusters, roots, star_clusters
 from refinery.dedup.tasks.hubs import largest_hub
 from refinery.io.model import RemovedIn
 from refinery.workers.executor import Executor
@@ -63,9 +63,13 @@ class ClusterTasks:
         Raises OperatorError if a safety limit is broken.
         """
         shares = self._exchange.shares(links.names, links.linked, self._count)
+        shingles: list[list[Share]] = [[] for _ in range(self._count)]
         if self._count > 1 or sum(map(bool, links.linked)) > 1:  # else a sample has one link, whose root is final
-            shares = self._spread(inputs, *self._gather(shares))
-        settled = self._settle(inputs, shares)
+            gathered = self._gather(shares)
+            shares = self._spread(inputs, *gathered)
+            if is_star(inputs.step.params) and links.shingles and self._count > 1:
+                shingles = self._spread_shingles(links.shingles, *gathered)
+        settled = self._settle(inputs, shares, links.shingles, shingles)
         self._remove(settled, findings)
         if size_field(inputs.step.params):
             self._save_sizes(inputs.step.index, settled, findings)
@@ -143,17 +147,40 @@ class ClusterTasks:
         keys = self._parts.files(inputs.files) if self._count > 1 else [[]]
         to = self._exchange.names("spread", self._count)
         lists = [f"{column.each}_" for column in inputs.operator.matcher.columns if column.form == "columns"]
+        lists = lists if not is_star(inputs.step.params) else []  # else bands are compared again
         calls = [(final[part], name, keys[part], to[part]) for part, name in links.items()]
         places = [json.loads(answer) for answer in self._run(clusters.spread, calls, lists, self._bounds)]
         return self._exchange.shares([to[part] for part in links], places, self._count)
 
-    def _settle(self, inputs: DedupInput, shares: Sequence[Sequence[Share]]) -> _Settled:
-        """Have the clusters settled. shares: of links, by partitions of roots."""
+    def _spread_shingles(
+        self, files: Sequence[list[str]], links: dict[int, str], final: list[list[Share]]
+    ) -> list[list[Share]]:
+        """Shares of shingles of samples with links, by partitions of roots."""
+        to = self._exchange.names("shingles", self._count)
+        calls = [(final[part], name, files[part], to[part]) for part, name in links.items() if files[part]]
+        places = [json.loads(answer) for answer in self._run(star_clusters.shingles, calls, self._bounds)]
+        return self._exchange.shares([call[-1] for call in calls], places, self._count)
+
+    def _settle(
+        self,
+        inputs: DedupInput,
+        shares: Sequence[Sequence[Share]],
+        files: Sequence[list[str]],
+        shingles: Sequence[Sequence[Share]],
+    ) -> _Settled:
+        """Have the clusters settled. shares: of links, by partitions of roots; so are shingles, of which one partition has files."""
         keys, parts = (list(inputs.files) if self._count == 1 else []), _some(shares)
         own, matches = (self._exchange.names(kind, self._count, "parquet") for kind in ("keys", "matches"))
         removed, members = (self._exchange.names(kind, self._count) for kind in ("removed", "members"))
-        calls = [(shares[part], own[part], removed[part], members[part], matches[part]) for part in parts]
-        texts = self._run(clusters.settle, calls, _survivors(inputs), self._bounds, keys)
+        calls: list[tuple[Any, ...]] = [
+            (shares[part], own[part], removed[part], members[part], matches[part]) for part in parts
+        ]
+        if is_star(inputs.step.params):
+            together = [name for names in files for name in names] if self._count == 1 else []
+            calls = [(*call, together, list(shingles[part])) for call, part in zip(calls, parts, strict=True)]
+            texts = self._run(star_clusters.settle, calls, _preferred(inputs), _direct(inputs), self._bounds, keys)
+        else:
+            texts = self._run(clusters.settle, calls, _survivors(inputs), self._bounds, keys)
         answers = [json.loads(answer) for answer in texts]
         by_sample = [
             self._exchange.shares([names[part] for part in parts], [answer[at] for answer in answers], self._count)
@@ -239,6 +266,22 @@ def _survivors(inputs: DedupInput) -> str:
     """SQL that chooses the samples that stay; "" if the first ones do."""
     order = [replace(term, column=key_name(term.column)) for term in inputs.order]
     return statement("survivors", order=order) if order else ""
+
+
+def _preferred(inputs: DedupInput) -> str:
+    """SQL for the order in which samples are preferred."""
+    return statement("preferred", order=[replace(term, column=key_name(term.column)) for term in inputs.order])
+
+
+def _direct(inputs: DedupInput) -> dict[str, Any]:
+    """Direct comparison of two samples."""
+    params = inputs.step.params
+    threshold = params.get("cosine_threshold") or params.get("jaccard_threshold")
+    return {
+        "kind": inputs.operator.sample_matcher.direct,
+        "threshold": threshold,
+        "distance": params.get("hamming_distance"),
+    }
 
 
 def _by_source(inputs: DedupInput, findings: DedupResult) -> tuple[dict[str, int], dict[str, int]]:

@@ -53,8 +53,9 @@ class Partitions:
 
 @dataclass
 class LinkFiles:
-    """Files of links by partitions, the places of their parts, and notes."""
+    """Files of links by partitions, the places of their parts, and notes. shingles: of compared samples, files by partition."""
 
     names: list[str] = field(default_factory=list)
     linked: list[Places] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    shingles: list[list[str]] = field(default_factory=list)

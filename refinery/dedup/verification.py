@@ -39,6 +39,7 @@ class CandidateTasks:
         if not any(members):
             return links
         shingles, keys = self._shingles(inputs, members), self._parts.files(inputs.files)
+        links.shingles = shingles
         known, answers = self._contents(shingles, members, keys), list[str]()
         if not known:
             return links

@@ -132,3 +132,8 @@ def test_a_file_without_a_matcher_is_refused(operators: Path) -> None:
 def test_an_unknown_matcher_is_named(operators: Path) -> None:
     with pytest.raises(OperatorError, match="match must be one of keys, bands, hamming, cosine, units, not 'window'"):
         read_operator(operators / "deduplicators" / "recrawl_deduplicator.sql")
+
+
+def test_a_users_matcher_has_no_direct_comparison(operators: Path) -> None:
+    """It is not known which samples are alike besides the pairs that it gives."""
+    assert Library((operators,)).operators["recrawl_deduplicator"].sample_matcher.direct == ""

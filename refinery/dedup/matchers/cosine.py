@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _BANDS = MatchColumn("bands", form="columns", each="band", number=True)
 # Cosines as whole numbers, in the column `how` of pairs: the least one explains a match.
-_STEPS = 1_000_000
+STEPS = 1_000_000
 # Cosines that one product of matrices computes; its error is far below the margin.
 _AT_ONCE, _MARGIN = 1 << 22, 1e-3
 # Members of a bucket from which products of matrices are worth their calls.
@@ -45,7 +45,7 @@ compared AS (
     list_cosine_similarity(CAST(one.embedding AS DOUBLE[]), CAST(other.embedding AS DOUBLE[])) AS cosine
   FROM candidates JOIN marks AS one ON one._row = candidates._row JOIN marks AS other ON other._row = via
 )
-SELECT _row, via, CAST(round((1 - cosine) * {_STEPS}) AS INTEGER) AS how, CAST(NULL AS DOUBLE) AS jaccard
+SELECT _row, via, CAST(round((1 - cosine) * {STEPS}) AS INTEGER) AS how, CAST(NULL AS DOUBLE) AS jaccard
 FROM compared WHERE cosine >= {{threshold}}
 """
 
@@ -59,7 +59,8 @@ class CosineMatcher(SampleDefaults):
 
     columns: tuple[MatchColumn, ...] = (_BANDS, MatchColumn("embedding", compared=False))
     only_compares: frozenset[str] = frozenset({"cosine_threshold"})
-    match: MatchSql = MatchSql(f"printf('cosine %.6f', 1 - found.how / {_STEPS})", joined=False)
+    direct: str = "cosine"
+    match: MatchSql = MatchSql(f"printf('cosine %.6f', 1 - found.how / {STEPS})", joined=False)
 
     def described(self, operator: Any, params: Mapping[str, Any]) -> list[str]:
         """Lines of a plan."""
@@ -242,5 +243,5 @@ class _Search:
 
         new = np.empty(len(later), np.bool_)
         kernels.dedup.unionfind.join(self._parents, later, earlier, new)
-        how = np.rint((1 - cosines[new]) * _STEPS).astype(np.int32)
+        how = np.rint((1 - cosines[new]) * STEPS).astype(np.int32)
         yield Pairs(self._rows[later[new]], self._rows[earlier[new]], how, np.full(int(new.sum()), np.nan))

@@ -17,6 +17,7 @@ class SampleDefaults:
     only_compares: frozenset[str] = frozenset()
     measured: tuple[str, str] | None = None
     any_type: bool = False
+    direct: str = ""
 
     def problem(self, header: Mapping[str, Any]) -> str:
         """Every header fits."""

@@ -23,6 +23,7 @@ class ExactMatcher(SampleDefaults):
 
     columns: tuple[MatchColumn, ...] = (MatchColumn("key"),)
     any_type: bool = True
+    direct: str = "keys"
     match: MatchSql = MatchSql("CAST(one.key AS VARCHAR)")
 
     def described(self, operator: Any, params: Mapping[str, Any]) -> list[str]:

@@ -185,6 +185,13 @@ class SampleMatcher(Matcher, Protocol):
         A matcher without this property is one that says False.
         """
 
+    @property
+    def direct(self) -> str:
+        """Way in which `cluster: star` compares two samples directly (`dedup.tasks.stars`); "" if it cannot.
+
+        A matcher without this property is one that says "".
+        """
+
     def key_of_short(self, params: Mapping[str, Any]) -> tuple[str, int] | None:
         """The match key, column and value, of every text of fewer tokens than a shingle; None if such texts are compared.
 

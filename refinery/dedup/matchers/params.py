@@ -18,6 +18,13 @@ SURVIVOR_PARAMS: dict[str, dict[str, Any]] = {
         "default": "date",
         "doc": "Field with the date for `keep: newest`, such as the date of the crawl: a date, a time, or text in ISO 8601.",
     },
+    "cluster": {
+        "type": "str",
+        "default": "connected",
+        "choices": ["connected", "star"],
+        "doc": "`connected`: of samples that are alike directly or through others, one stays. `star`: a sample is removed only if "
+        "it is itself like one that stays.",
+    },
     "save_cluster_size": {
         "type": "any",
         "default": None,
@@ -58,11 +65,29 @@ SURVIVOR_PARAMS: dict[str, dict[str, Any]] = {
 }
 VERIFY_PARAMS: dict[str, dict[str, Any]] = {
     "verify": {
-        "type": "bool",
+        "type": "any",
         "default": False,
-        "doc": "Compute the exact Jaccard similarity of candidate pairs and drop pairs below jaccard_threshold.",
+        "doc": "Compute the exact Jaccard similarity of candidate pairs and drop pairs below jaccard_threshold. `kept`: a sample is "
+        "removed only if its exact similarity with one that stays is at least jaccard_threshold.",
     },
 }
+
+
+def is_star(params: Mapping[str, Any]) -> bool:
+    """Return whether a sample is removed only if it is itself like one that stays."""
+    return params.get("cluster") == "star" or params.get("verify") == "kept"
+
+
+def problem_of_verify(params: Mapping[str, Any]) -> str:
+    """The reason why `verify` cannot be used; "" if it can."""
+    if params.get("verify") not in (None, False, True, "kept"):
+        return f"verify is {params['verify']!r}; set it to true, false or kept"
+    if params.get("verify") and is_star(params) and params.get("index"):
+        return (
+            "verify: kept compares texts, and an index has none, so they cannot be used together; "
+            "set verify: true with cluster: connected, or leave index out"
+        )
+    return ""
 
 
 def size_field(params: Mapping[str, Any]) -> str | None:

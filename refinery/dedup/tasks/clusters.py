@@ -121,26 +121,35 @@ def settle(
     at = json.loads(bounds)
     with _work(place) as (store, folder):
         table = read_shares(store, shares).sort_by("_row")
-        row, root, via, how, jaccard = _links(table)
-        beside = [] if keys else [_keys_beside(store, table, folder, own_keys)]
+        row, root, via, how, jaccard = links_of(table)
+        beside = [] if keys else [keys_beside(store, table, folder, own_keys)]
         kept = root
         if survivors:
             files = [_local(store, name, folder) for name in (*keys, *beside)]
             kept = _survivors(_limits(place), files, survivors, row, root)
         clusters = Clusters(row, root, kept, via, how, jaccard)
-        sizes, gone = clusters.sizes(), matches_of(clusters)
-        everyone = pa.table({"_row": ints(row), "kept": ints(clusters.kept), "size": ints(sizes)})
-        places = [
-            write_groups(gone.select(["_row"]), "_row", at, folder / "removed.parts"),
-            write_groups(everyone, "kept", at, folder / "members.parts"),
-        ]
-        _publish(store, gone, folder, matches)
-        store.publish(folder / "removed.parts", removed)
-        store.publish(folder / "members.parts", members)
+        return leave(store, folder, clusters, at, removed, members, matches)
+
+
+def leave(
+    store: Store, folder: Path, clusters: Clusters, bounds: Sequence[int], removed: str, members: str, matches: str
+) -> str:
+    """Write removed samples, members and matches of clusters; returns what `settle` returns. A sample alone is no cluster."""
+    sizes, gone = clusters.sizes(), matches_of(clusters)
+    together = sizes > 1
+    columns = {"_row": clusters.row, "kept": clusters.kept, "size": sizes}
+    everyone = pa.table({name: ints(values[together]) for name, values in columns.items()})
+    places = [
+        write_groups(gone.select(["_row"]), "_row", bounds, folder / "removed.parts"),
+        write_groups(everyone, "kept", bounds, folder / "members.parts"),
+    ]
+    _publish(store, gone, folder, matches)
+    store.publish(folder / "removed.parts", removed)
+    store.publish(folder / "members.parts", members)
     return json.dumps([int(sizes.max(initial=0)), *places])
 
 
-def _keys_beside(store: Store, table: pa.Table, folder: Path, name: str) -> str:
+def keys_beside(store: Store, table: pa.Table, folder: Path, name: str) -> str:
     """Write the match keys that links have beside them; returns the name of the file."""
     keys = table.select([column for column in table.column_names if column not in _LINK])
     pq.write_table(keys, folder / "keys.parquet", compression="none")
@@ -148,7 +157,7 @@ def _keys_beside(store: Store, table: pa.Table, folder: Path, name: str) -> str:
     return name
 
 
-def _links(table: pa.Table) -> tuple[np.ndarray, ...]:
+def links_of(table: pa.Table) -> tuple[np.ndarray, ...]:
     """Columns of links: `_row`, `root`, `via`, `how`, and `jaccard`, which is NaN where no pair was compared."""
     columns = [numbers(table[name]) for name in ("_row", *_LINK[:-1])]
     if "jaccard" in table.column_names:
