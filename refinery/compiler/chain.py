@@ -17,7 +17,7 @@ from refinery.compiler.bounds import in_range, kept_if, order_terms
 from refinery.compiler.by_column import select_by_column, stored_name, stored_types
 from refinery.compiler.chain_names import ChainNames
 from refinery.compiler.column_names import Keys, column, stem
-from refinery.compiler.deduplicators import MATCH_KEY
+from refinery.compiler.deduplicators import MATCH_KEY, require_params
 from refinery.compiler.export_repeats import repeat_fault, repeats_of
 from refinery.compiler.feature_users import feature_users
 from refinery.compiler.json_fields import field_of
@@ -37,7 +37,7 @@ from refinery.compiler.user_names import (
     require_one_sample,
     resolve,
 )
-from refinery.dedup.matchers.params import is_star, problem_of_verify, size_field
+from refinery.dedup.matchers.params import size_field
 from refinery.errors import Problem, RecipeError
 from refinery.operators import Library, Operator
 from refinery.operators.bounds import kept_range
@@ -269,9 +269,7 @@ class _Compiler(ChainNames):
 
     def _match_keys(self, step: Any, operator: Operator) -> None:
         """Define the match keys of each live sample, and the order in which samples are preferred."""
-        size_field(step.params)  # the next stage writes it
-        if problem := problem_of_verify(step.params) or _problem_of_star(step, operator):
-            raise ValueError(problem)
+        require_params(step, operator)
         keys = self._keys(step)
         if not self.schema.lines:
             self._check_column(keys[0])
@@ -495,11 +493,3 @@ class _Compiler(ChainNames):
         self._define(step, alive, kept, f"whether step {step.index} keeps it", "alive")
         self.alive = alive
         self.chain.alive[step.index] = alive
-
-
-def _problem_of_star(step: Any, operator: Operator) -> str:
-    """The reason why the samples of a deduplicator cannot be compared with those that stay; "" if they can."""
-    direct: str = getattr(operator.matcher, "direct", "")
-    if operator.matcher.takes_units or not is_star(step.params) or direct:
-        return ""
-    return f"cluster: star is not possible for the matcher {operator.match} of {operator.name}; use cluster: connected"

@@ -8,6 +8,7 @@ from typing import Any
 from refinery.compiler.templates import template
 from refinery.dedup.matchers import measure_of
 from refinery.dedup.matchers.model import SetQuery
+from refinery.dedup.matchers.params import is_star, problem_of_verify, size_field
 from refinery.operators import Operator, read_sql
 
 MATCH_KEY = "_mark_"
@@ -60,3 +61,13 @@ def judged(step: Any) -> dict[str, Any]:
     bound = float(step.params[parameter]) if parameter else None
     place = {"step": step.index, "name": step.name, "where": step.where, "title": step.title}
     return {**place, "statistic": statistic, "bound": bound}
+
+
+def require_params(step: Any, operator: Operator) -> None:
+    """Check the shared parameters of a deduplicator. Raises ValueError with the problem and the cure."""
+    size_field(step.params)
+    direct: str = getattr(operator.matcher, "direct", "")
+    if problem := problem_of_verify(step.params):
+        raise ValueError(problem)
+    if is_star(step.params) and not operator.matcher.takes_units and not direct:
+        raise ValueError(f"cluster: star is not possible for the matcher {operator.match}; use cluster: connected")

@@ -51,7 +51,10 @@ def _loaded(path: Path) -> Matcher:
 def _data_of(path: Path) -> dict[str, Any]:
     """The data members of a matcher."""
     matcher = _loaded(path)
-    optional = {"any_type": getattr(matcher, "any_type", False), "direct": ""}  # clusters compare shipped match keys alone
+    optional = {
+        "any_type": getattr(matcher, "any_type", False),
+        "direct": "",
+    }  # clusters compare shipped match keys alone
     return {name: getattr(matcher, name) for name in _DATA} | optional
 
 
