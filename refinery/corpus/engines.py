@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from refinery.corpus.engine import Engine
+from refinery.corpus.incremental.engine import IncrementalEngine
 from refinery.corpus.reference import ReferenceEngine
 from refinery.operators import Library
 from refinery.recipe import Recipe
 
 # In the order in which they are tried.
-ENGINES: tuple[type[Engine], ...] = (ReferenceEngine,)
+ENGINES: tuple[type[Engine], ...] = (IncrementalEngine, ReferenceEngine)
 
 
 def engine_for(recipe: Recipe, library: Library, name: str | None = None) -> tuple[Engine, list[str]]:

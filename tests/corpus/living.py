@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 import refinery
 from refinery.corpus import corpus as corpora
-from refinery.corpus.change import PLAIN, Report, Settings
+from refinery.corpus.change import Report, Settings
 from refinery.corpus.corpus import Corpus, Withdrawal
 from tests.runs import write_lines
 
@@ -44,10 +44,12 @@ def near_copies(chance: random.Random, count: int, first: int) -> list[Sample]:
 
 
 class Living:
-    """A corpus and its data. lines: JSON lines, else Parquet."""
+    """A corpus and its data. lines: JSON lines, else Parquet. engine: of its changes; None: the first that fits."""
 
-    def __init__(self, folder: Path, steps: Sequence[Any], lines: bool = True, **keys: Any) -> None:
-        self.folder, self.lines = folder, lines
+    def __init__(
+        self, folder: Path, steps: Sequence[Any], lines: bool = True, engine: str | None = None, **keys: Any
+    ) -> None:
+        self.folder, self.lines, self.settings = folder, lines, Settings(engine=engine)
         self.recipe = {"process": list(steps), "np": 1, "export_path": str(folder / "unused" / "x.jsonl"), **keys}
         self.parts: list[list[Sample | None]] = []
 
@@ -71,21 +73,22 @@ class Living:
         pq.write_table(pa.Table.from_pylist(list(rows), pa.schema([*kinds, ("extra", pa.string())])), path)
         return path
 
-    def add(self, rows: Sequence[Sample], settings: Settings = PLAIN) -> Report:
+    def add(self, rows: Sequence[Sample], settings: Settings | None = None) -> Report:
         """Add samples as one file."""
         path = self.write(f"in/{len(self.parts) + 1:03d}", rows)
         self.parts.append(list(rows))
-        return corpora.add(self.place, self.recipe, settings, dataset_path=str(path))
+        return corpora.add(self.place, self.recipe, settings or self.settings, dataset_path=str(path))
 
     def withdraw_ids(self, ids: set[int]) -> Report:
         """Withdraw samples by a condition."""
         self._forget(ids)
-        return corpora.withdraw(self.place, Withdrawal(where=f"id IN ({', '.join(map(str, sorted(ids)))})"))
+        where = f"id IN ({', '.join(map(str, sorted(ids)))})"
+        return corpora.withdraw(self.place, Withdrawal(where=where), self.settings)
 
     def withdraw_part(self, part: int) -> Report:
         """Withdraw an add, numbered from 1."""
         self.parts[part - 1] = [None] * len(self.parts[part - 1])
-        return corpora.withdraw(self.place, Withdrawal(add=part))
+        return corpora.withdraw(self.place, Withdrawal(add=part), self.settings)
 
     def _forget(self, ids: set[int]) -> None:
         for part in self.parts:

@@ -8,7 +8,6 @@ import random
 import pytest
 
 from refinery.corpus import change, publish, reference
-from refinery.corpus.change import Settings
 from refinery.corpus.corpus import Corpus
 from refinery.corpus.folder import CorpusFolder
 from refinery.corpus.manifest import Manifest
@@ -33,7 +32,9 @@ MOMENTS = {
 
 @pytest.fixture(scope="module")
 def living(tmp_path_factory: pytest.TempPathFactory) -> Living:
-    made = Living(tmp_path_factory.mktemp("living"), ["paragraph_deduplicator", "document_deduplicator"])
+    made = Living(
+        tmp_path_factory.mktemp("living"), ["paragraph_deduplicator", "document_deduplicator"], engine="reference"
+    )
     made.add(near_copies(random.Random(5), 12, 0))
     made.require_promise()
     return made
@@ -96,7 +97,7 @@ def test_counts_that_do_not_add_up_publish_nothing(living: Living, monkeypatch: 
 def test_readers_of_an_old_snapshot_are_not_disturbed(living: Living) -> None:
     with Corpus(living.place) as old:
         rows = old.kept.fetchall()
-        living.add(near_copies(random.Random(11), 4, 20_000), Settings())
+        living.add(near_copies(random.Random(11), 4, 20_000))
         assert old.kept.fetchall() == rows
     manifests: list[Manifest] = Corpus(living.place).snapshots
     assert [one.parent for one in manifests] == [one.snapshot - 1 for one in manifests]

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from refinery.corpus.change import Settings
+from refinery.corpus.corpus import Corpus
 from tests.corpus.living import Living, near_copies
 
 MINHASH = {"tokenization": "space", "window_size": 3, "num_permutations": 32, "jaccard_threshold": 0.6}
@@ -21,6 +23,7 @@ STEPS: dict[str, list[Any]] = {
     "paragraph": ["paragraph_deduplicator"],
     "sentence": [{"sentence_deduplicator": {"n_sentences": 2, "min_doc_words": 3, "min_num_sentences": 1}}],
     "semantic": [{"semantic_deduplicator": {"cosine_threshold": 0.95}}],
+    "substring": [{"substring_deduplicator": {"min_length": 40, "boundaries": "word"}}],
     "several": ["paragraph_deduplicator", "document_deduplicator", {"key_deduplicator": {"key": "host"}}],
 }
 
@@ -41,9 +44,9 @@ def change(living: Living, chance: random.Random, first: int) -> int:
     return first
 
 
-def walk(folder: Path, steps: list[Any], seed: int, changes: int, lines: bool) -> None:
+def walk(folder: Path, steps: list[Any], seed: int, changes: int, lines: bool, engine: str | None = None) -> None:
     chance, first = random.Random(seed), 0
-    living = Living(folder, steps, lines)
+    living = Living(folder, steps, lines, engine)
     for _ in range(changes):
         first = change(living, chance, first)
         living.require_promise()
@@ -55,8 +58,23 @@ def test_random_changes(tmp_path: Path, name: str) -> None:
     walk(tmp_path, STEPS[name], seed, 4, lines=seed % 2 == 0)
 
 
+@pytest.mark.parametrize("name", ["minhash verified", "several"])
+def test_random_changes_by_runs_over_everything(tmp_path: Path, name: str) -> None:
+    walk(tmp_path, STEPS[name], 50, 3, lines=name == "several", engine="reference")
+
+
+def test_engines_take_turns(tmp_path: Path) -> None:
+    chance, living = random.Random(8), Living(tmp_path, STEPS["several"])
+    for first, engine in ((0, "incremental"), (100, "reference"), (200, "incremental")):
+        living.add(near_copies(chance, 8, first), Settings(engine=engine))
+        living.require_promise()
+    with Corpus(living.place) as corpus:
+        assert [made.engine for made in corpus.snapshots] == ["incremental", "reference", "incremental"]
+
+
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("engine", ["incremental", "reference"])
+@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("name", STEPS)
-def test_many_random_changes(tmp_path: Path, name: str, seed: int) -> None:
-    walk(tmp_path, STEPS[name], 100 + seed, 12, lines=seed % 2 == 0)
+def test_many_random_changes(tmp_path: Path, name: str, seed: int, engine: str) -> None:
+    walk(tmp_path, STEPS[name], 100 + seed, 12, seed % 2 == 0, engine)
