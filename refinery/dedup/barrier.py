@@ -287,7 +287,7 @@ class Barrier:
         """Record the passages to remove; nothing is left to write."""
         rows = self._look(inputs.files)["rows"]
         tasks = SubstringTasks(self._executor, self._exchange, self._folder, inputs, self._parts)
-        findings.duplicates, findings.units = tasks.find(rows, partial(self._divide, inputs))
+        findings.duplicates, findings.units, findings.notes = tasks.find(rows, partial(self._divide, inputs))
         self._keep([*findings.duplicates, *findings.units.values()])
         return _nothing
 

@@ -9,9 +9,11 @@ samples with such items, which are computed again once.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from refinery.dedup import limits
 from refinery.dedup.exchange import Exchange, Share
 from refinery.dedup.model import DedupInput
 from refinery.dedup.partitions import Partitions
@@ -21,7 +23,9 @@ from refinery.kernels.dedup.substrings import gram_of, widths
 from refinery.workers.executor import Executor
 
 # Most items of a share of keys, and of a partition of samples, on average.
-_ITEMS = 2_000_000
+_ITEMS = 1_000_000
+# Files of match keys that a task looks at.
+_FILES = 100
 # Cells of an open item, about.
 _CELLS = 8
 
@@ -38,6 +42,14 @@ class Round(NamedTuple):
     left: int
 
 
+class Found(NamedTuple):
+    """Files of `duplicates`, files of units by shard, and notes."""
+
+    duplicates: tuple[str, ...]
+    units: dict[int, str]
+    notes: list[str]
+
+
 class SubstringTasks:
     """Tasks of one deduplicator. folder: of its files in the store. parts: number of parts for so many rows of work."""
 
@@ -50,8 +62,8 @@ class SubstringTasks:
         self._every = params["keep"] == "none"
         self._number = 0
 
-    def find(self, rows: int, divide: Divide) -> tuple[tuple[str, ...], dict[int, str]]:
-        """Find the passages to remove. rows: number of items. Returns the files of `duplicates`, and those of units by shard."""
+    def find(self, rows: int, divide: Divide) -> Found:
+        """Find the passages to remove. rows: number of items. Raises OperatorError if a safety limit is broken."""
         self._partitions = Partitions.of(self._inputs, self._shares(rows))
         windows = self._length - gram_of(self._length) + 1
         divided = divide(tasks.CARRIED, ["key"], self._shares(rows), rows)
@@ -97,15 +109,30 @@ class SubstringTasks:
         places = list(map(json.loads, self._map(tasks.cells, calls, shared, "cells of substrings")))
         return self._exchange.shares(to, places, count)
 
-    def _settled(self, passages: Shares) -> tuple[tuple[str, ...], dict[int, str]]:
+    def _settled(self, passages: Shares) -> Found:
         """Write what each sample loses: a file of duplicates for each partition, a file of units for each shard."""
         at = [partition for partition, own in enumerate(passages) if own]
         to = [f"{self._folder}/duplicates_{partition:05d}.parquet" for partition in at]
         calls = [(list(passages[one]), name) for one, name in zip(at, to, strict=True)]
         shared = self._folder, f"_removed_{self._inputs.step.index}", self._every
         answers = self._map(tasks.settle, calls, shared, "passages")
-        units = {int(shard): name for answer in answers for shard, name in json.loads(answer).items()}
-        return tuple(to), units
+        written = {int(shard): own for answer in answers for shard, own in json.loads(answer).items()}
+        notes = self._notes({shard: symbols for shard, (_, symbols) in written.items()})
+        return Found(tuple(to), {shard: name for shard, (name, _) in written.items()}, notes)
+
+    def _notes(self, removed: Mapping[int, int]) -> list[str]:
+        """Notes on a share of repeated symbols above `max_removed_share`. removed: symbols by shard. Raises OperatorError."""
+        step, files = self._inputs.step, self._inputs.files
+        if step.params["max_removed_share"] is None:
+            return []
+        calls = [(list(files[at : at + _FILES]),) for at in range(0, len(files), _FILES)]
+        answers = self._map(tasks.sizes, calls, (self._length,), "sizes of texts")
+        sizes = {int(shard): size for answer in answers for shard, size in json.loads(answer).items()}
+        before, gone = Counter[str](), Counter[str]()
+        for shard, source in enumerate(self._inputs.sources):
+            before[source] += sizes.get(shard, 0)
+            gone[source] += removed.get(shard, 0)
+        return limits.check(step, 0, before, gone, f"{step.params['unit']}s")
 
     def _names(self, kind: str, count: int) -> list[str]:
         return self._exchange.names(f"{kind}_{self._number}", count)

@@ -12,7 +12,7 @@ import refinery
 from refinery.api import Run
 from refinery.dedup import substrings
 from refinery.dedup.matchers.substrings import SubstringMatcher
-from refinery.errors import RecipeError
+from refinery.errors import OperatorError, RecipeError
 from refinery.kernels.dedup.substrings import ITEM
 from refinery.workers.thread_executor import ThreadExecutor
 from tests.execution.ray.in_process import tasks_in_process
@@ -156,6 +156,25 @@ def test_reasons_of_removed_samples(tmp_path: Path) -> None:
 def test_parameters_that_do_not_fit(tmp_path: Path, params: dict[str, Any], message: str) -> None:
     with pytest.raises(RecipeError, match=message):
         refine(tmp_path, texts(["a"]), [{NAME: params}])
+
+
+@pytest.mark.parametrize("unit", ["byte", "token"])
+def test_a_share_above_the_limit_ends_the_run(tmp_path: Path, unit: str) -> None:
+    """Of the texts that are long enough; those of repetitions are measured to their ends."""
+    given = ["ab cd ef gh ij kl", "x ab cd ef gh ij kl", "zz " * 40 + "end", "short"]
+    length = 9 if unit == "byte" else 3
+    symbols = [text.encode() if unit == "byte" else text.split() for text in given]
+    gone = sum(map(len, expected(symbols, length)))
+    known = sum(len(text) for text in symbols if len(text) >= length)
+    params = {"unit": unit, "min_length": length, "max_removed_share": gone / known - 0.01}
+    with pytest.raises(
+        OperatorError, match=rf"removes {gone} of {known} \(.*\) of all {unit}s, more than max_removed_share"
+    ):
+        refine(tmp_path / "fails", texts(given), [{NAME: params}])
+    run = refine(tmp_path / "warns", texts(given), [{NAME: {**params, "on_excess": "warn"}}])
+    assert [note for note in run.warnings if f"removes {gone} of {known}" in note]
+    passed = refine(tmp_path / "passes", texts(given), [{NAME: {**params, "max_removed_share": gone / known}}])
+    assert exported(passed) == exported(run)
 
 
 def test_a_script_is_refused(tmp_path: Path) -> None:

@@ -8,6 +8,23 @@ from typing import Any
 
 from refinery.dedup.matchers.model import MatchColumn, SetQuery
 
+_RAILS: dict[str, dict[str, Any]] = {
+    "max_removed_share": {
+        "type": "float",
+        "default": None,
+        "min": 0,
+        "max": 1,
+        "doc": "A larger share of repeated bytes (or tokens) in texts of at least min_length, of all or of one input, counts as "
+        "suspicious; see on_excess.",
+    },
+    "on_excess": {
+        "type": "str",
+        "default": "fail",
+        "choices": ["fail", "warn"],
+        "doc": "For a suspicious result, end the run before anything is written, or only make a note.",
+    },
+}
+
 
 @dataclass(frozen=True)
 class SubstringMatcher:
@@ -18,7 +35,7 @@ class SubstringMatcher:
 
     columns: tuple[MatchColumn, ...] = (MatchColumn("items", form="tuples", each="place key content content_2"),)
     takes_units: bool = True
-    params: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    params: Mapping[str, dict[str, Any]] = field(default_factory=lambda: _RAILS)
     only_compares: frozenset[str] = frozenset()
     measured: tuple[str, str] | None = None
 

@@ -16,8 +16,10 @@ from refinery.errors import OperatorError
 from refinery.kernels.core.arrow import ints, numbers
 from refinery.kernels.dedup import substring_groups, substrings
 from refinery.kernels.dedup.substring_groups import Passages
+from refinery.storage.open import open_store
 from refinery.storage.store import Store
 from refinery.workers.executor import TaskPlace
+from refinery.workers.match_keys import SHARD_BITS
 
 # Columns of the match keys besides `key`.
 CARRIED = ("_row", "place", "content", "content_2")
@@ -28,6 +30,27 @@ SELECT * FROM items
 SEMI JOIN (SELECT key FROM items GROUP BY key HAVING count(*) > 1 OR key = {substrings.REPEATED}) USING (key)
 ORDER BY key, content, content_2, _row, place
 """
+
+
+def sizes(place: TaskPlace, length: int, names: Sequence[str]) -> str:
+    """Symbols of the texts that have items, by shard, as JSON. names: files of match keys.
+
+    The last item of a text, or the end of a repetition, reaches to the text's end.
+    """
+    store, found = open_store(place.store), dict[int, int]()
+    for name in names:
+        with opened(store, name) as file:
+            items = file.read(["_row", "place", "key", "content"])
+        if not len(items):
+            continue
+        row, key = numbers(items["_row"]), numbers(items["key"])
+        repeated = key == substrings.REPEATED
+        ends = substrings.last_of(numbers(items["place"])) + length
+        ends[repeated] = numbers(items["content"])[repeated].astype(np.int64)
+        of_texts = np.maximum.reduceat(ends, np.flatnonzero(np.diff(row, prepend=-1)))
+        shard = int(row[0] >> SHARD_BITS)
+        found[shard] = found.get(shard, 0) + int(of_texts.sum())
+    return json.dumps(found)
 
 
 def groups(
@@ -132,7 +155,7 @@ def _cells(
 def settle(place: TaskPlace, files: str, column: str, every: bool, shares: Sequence[Share], to: str) -> str:
     """Write the passages that the samples of a partition lose, and for each shard a file of them as lists in `column`.
 
-    files: folder of the shards' files in the store, which are returned by shard, as JSON.
+    files: folder of the shards' files in the store. Returns for each shard its file and the number of symbols, as JSON.
     """
     with work(place) as (store, folder):
         row, start, end, kept, at = substring_groups.covering(
@@ -150,7 +173,8 @@ def settle(place: TaskPlace, files: str, column: str, every: bool, shares: Seque
         }
         table, written = pa.table(columns), {}
         for shard, path in by_shard(table, column, folder).items():
-            written[shard] = f"{files}/{shard:05d}.units.parquet"
-            store.publish(Path(path), written[shard])
+            symbols = int((end - start)[row >> SHARD_BITS == shard].sum())
+            written[shard] = f"{files}/{shard:05d}.units.parquet", symbols
+            store.publish(Path(path), written[shard][0])
         publish(store, table, folder, to)
     return json.dumps(written)
