@@ -19,7 +19,7 @@ CALLERS = """
     tests/dedup/test_large_groups.py::test_operators_find_the_clusters_of_a_union_find
     tests/dedup/test_ngrams.py::test_all_kernels_of_a_filter_in_parts
     tests/dedup/test_semantic.py::test_cosines_of_a_kernel_have_the_bits_of_the_formula
-    tests/dedup/test_short_texts.py
+    tests/dedup/test_short_texts.py::test_a_run_counts_short_texts_also_where_it_keeps_them
     tests/io/readers/test_read.py::test_a_frame_of_views_becomes_texts
     tests/io/readers/test_read.py::test_a_text_file_is_a_sample
     tests/io/readers/test_read.py::test_the_last_line_may_end_where_the_buffer_does
@@ -54,7 +54,8 @@ CALLERS = """
     tests/kernels/models/test_fasttext.py::test_scores_as_a_column
     tests/kernels/models/test_kenlm.py::test_words_that_the_model_lacks
     tests/kernels/models/test_piece_numbers.py::test_equal_words_of_different_numbers
-    tests/kernels/models/test_piece_numbers.py::test_equal_to_texts
+    tests/kernels/models/test_piece_numbers.py::test_equal_to_texts[plain-0]
+    tests/kernels/models/test_piece_numbers.py::test_equal_to_texts[bpe-across-2]
     tests/kernels/models/test_piece_numbers.py::test_words_in_python
     tests/kernels/models/test_sentencepiece.py::test_tokens_of_minhash
     tests/kernels/text/test_links.py::test_every_number_of_an_address
@@ -64,6 +65,7 @@ CALLERS = """
     tests/kernels/unicode/test_unicode_fixes.py::test_examples
     tests/kernels/unicode/test_word_segments.py::test_long_texts
     tests/kernels/words/test_words.py::test_empty_and_null_columns
+    tests/kernels/words/test_words.py::test_listed_ratio_is_that_of_python
     tests/operators/test_examples.py
     tests/stats/test_entries.py::test_long_numbers
     tests/stats/test_groups.py::test_mistakes_are_told_before_the_run
