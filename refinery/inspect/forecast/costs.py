@@ -14,6 +14,8 @@ from refinery.planning.plan import Plan
 PER_SHARD, _PER_BYTE, PER_MATCHED_ROW, PER_CELL = 0.008, 30e-9, 2e-6, 0.4e-6
 # Their standard errors, wide ones: what is measured counts, unless it is noise. The export is in the tables' part, too.
 _SHARD_ERROR, _BYTE_ERROR, _MATCHED_ERROR, _TABLE_ERROR = 0.005, 100e-9, 10e-6, 50e-6
+# Seconds in which the process ends after its run.
+_EXIT = 0.2
 # Least relative error of a forecast of seconds.
 _LEAST_ERROR = 0.10
 
@@ -94,7 +96,7 @@ def costs_of(plan: Plan, runs: MeasuredRuns, loads: tuple[Load, Load], start: tu
     before, (small, large) = runs.cold[START], loads
     rows = small.written, large.written
     tables = law_of(*_parts(runs, AFTER), rows, Prior(cells * PER_CELL, _TABLE_ERROR))
-    return RunCosts(start[0] + before.processor, start[1] + before.wall, tuple(stages), tables, cells)
+    return RunCosts(start[0] + before.processor + _EXIT, start[1] + before.wall + _EXIT, tuple(stages), tables, cells)
 
 
 def _stage_cost(number: int, place: int, runs: MeasuredRuns, loads: tuple[Load, Load]) -> StageCost:

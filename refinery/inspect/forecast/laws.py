@@ -11,6 +11,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from refinery.workers.machine import cores
+
 # Error of measured processor seconds: absolute, and relative.
 _NOISE, _RELATIVE = 0.01, 0.03
 # Least cores at work: a part that only waits for disks has no limit otherwise.
@@ -109,7 +111,16 @@ def law_of(
     unit = max(1e-12, (found * weights[0] + prior.unit * weights[1]) / sum(weights))
     grown = unit * units[0] + each.unit * cold.shards
     fixed, wall = max(0.0, cold.processor - grown), max(0.0, cold.wall - grown / large.side)
-    return Law(fixed, wall, unit, large.side, 1 / math.sqrt(sum(weights)))
+    side = large.side if shard else _side_of_more(small, large)
+    return Law(fixed, wall, unit, side, 1 / math.sqrt(sum(weights)))
+
+
+def _side_of_more(small: TimedPart, large: TimedPart) -> float:
+    """Cores at work on what the large run has more, if it is more than noise: fixed costs have one core."""
+    processor, wall = large.processor - small.processor, large.wall - small.wall
+    if min(processor, wall) < 2 * math.hypot(_noise(small), _noise(large)):
+        return large.side
+    return min(float(cores()), max(_LEAST_SIDE, processor / wall))
 
 
 def _noise(part: TimedPart) -> float:

@@ -17,30 +17,40 @@ from refinery.storage.urls import is_url
 
 # Groups of rows that are read to measure a row, and their bytes at most.
 _GROUPS, _BYTES = 3, 64 << 20
+# Shards of which the files are looked at; those of a larger run are like these.
+_LOOKED_AT = 256
 
 
 def reading_seconds(shards: Sequence[Shard], per_row: Callable[[Source], float]) -> float:
     """Processor seconds in which shards of Parquet files on this machine are decompressed; 0.0 for other files. per_row: seconds of a row of a file."""
-    shards = [shard for shard in shards if _is_measured(shard)]
-    if not shards:
+    some, each = _some(shards)
+    some = [shard for shard in some if _is_measured(shard)]
+    if not some:
         return 0.0
     groups = cache(_group_rows)
-    rows = sum(_decompressed(shard, groups(shard.source.path)) for shard in shards)
-    return rows * per_row(shards[len(shards) // 2].source)
+    rows = sum(_decompressed(shard, groups(shard.source.path)) for shard in some)
+    return each * rows * per_row(some[len(some) // 2].source)
+
+
+def _some(shards: Sequence[Shard]) -> tuple[Sequence[Shard], float]:
+    """Shards all over the input, and the number of shards for each of them."""
+    some = shards[:: max(1, -(-len(shards) // _LOOKED_AT))]
+    return some, len(shards) / max(1, len(some))
 
 
 def uncompressed_bytes(shards: Sequence[Shard]) -> float:
     """Bytes of all rows of shards, those of Parquet files on this machine without compression."""
     sizes = cache(_group_bytes)
+    some, each = _some(shards)
     found = 0.0
-    for shard in shards:
+    for shard in some:
         if not _is_measured(shard) or len(shard.sources) > 1:
             found += shard.size
             continue
         rows, size = sizes(shard.source.path)
         end = rows if shard.end < 0 else min(shard.end, rows)
         found += size * (end - shard.start) / max(1, rows)
-    return found
+    return each * found
 
 
 def _group_bytes(path: str) -> tuple[int, int]:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from refinery.inspect.forecast import laws
 from refinery.inspect.forecast.cluster import LINK, NODE, cluster_seconds, shards_on
 from refinery.inspect.forecast.costs import (
     PER_SHARD,
@@ -44,6 +45,14 @@ def test_shards_have_seconds_of_their_own() -> None:
     law = law_of(*parts, (1e6, 4e6), VAGUE, Prior(0.01, 0.001))
     assert law.unit == pytest.approx(0.6 / 3e6, rel=0.01)
     assert law.fixed == pytest.approx(0.5 - 0.2 - 0.02, rel=0.01) and law.wall == pytest.approx(0.25 - 0.11, rel=0.01)
+
+
+def test_cores_at_work_are_those_of_what_is_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(laws, "cores", lambda: 2)
+    small, large = TimedPart(0.4, 0.4, 1.0), TimedPart(1.3, 1.0, 1.3)
+    assert law_of(small, small, large, (10, 40), VAGUE).side == pytest.approx(0.9 / 0.6)
+    assert law_of(small, small, replace(large, wall=0.5), (10, 40), VAGUE).side == 2.0
+    assert law_of(small, small, replace(large, processor=0.41), (10, 40), VAGUE).side == 1.3
 
 
 def test_what_is_noise_is_what_was_known_before() -> None:

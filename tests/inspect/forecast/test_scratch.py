@@ -60,6 +60,12 @@ def test_rows_before_a_shard_are_decompressed_too(shards: list[Shard]) -> None:
     assert uncompressed_bytes(pieces(0, 2000)) == pytest.approx(uncompressed_bytes(pieces(0, ROWS)) / 2)
 
 
+def test_of_many_shards_some_are_looked_at(shards: list[Shard]) -> None:
+    many = [Shard(n, shards[0].sources, n, n + 1, lines=False) for n in range(1024)]
+    assert reading_seconds(many, lambda source: 1.0) == 1024 * 1000
+    assert uncompressed_bytes(many) == pytest.approx(1024 * uncompressed_bytes(many[:1]))
+
+
 def test_files_of_lines_are_not_decompressed(tmp_path: Path) -> None:
     path = tmp_path / "data.jsonl"
     path.write_text('{"text": "a"}\n' * 50)
