@@ -78,7 +78,7 @@ class _Work:
             return self._finish(flow, delta, samples)
 
     def withdraw(self) -> Delta:
-        """Withdraw rows."""
+        """Withdraw rows; the new state has nothing of their texts."""
         state, gone = self.state, self._gone()
         self._require_there(gone)
         for part, rows in self.change.withdrawn.items():
@@ -88,6 +88,8 @@ class _Work:
         self._require_types(plan)
         with self._flow(plan) as flow:
             delta, samples = flow.run(RowDelta(gone, NONE), None)
+            for planned in plan.stages:
+                state.stage(planned.stage.number).forget(gone)
             return self._finish(flow, delta, samples)
 
     def _gone(self) -> np.ndarray:

@@ -56,6 +56,17 @@ class Segments:
             assert len(other) == len(table) and name in self._beside
             _write(other, self.folder / f"{name}-{change:06d}.parquet")
 
+    def forget(self, rows: np.ndarray) -> None:
+        """Write the files anew that have some of these rows (ascending), without them. Files of earlier states stay as they are."""
+        for file in self.files:
+            there, _ = _rows_of(file, rows)
+            if not np.isin(there, rows).any():
+                continue
+            with pq.ParquetFile(file) as whole:
+                left = np.flatnonzero(~np.isin(numbers(whole.read(["_row"])["_row"].combine_chunks()), rows))
+            for path in (file, *(file.with_name(f"{name}-{file.name}") for name in self._beside)):
+                _replace(path, left)
+
     def known(self, rows: np.ndarray) -> np.ndarray:
         """Mask of the rows that the table has."""
         mask = np.zeros(len(rows), bool)
@@ -103,6 +114,15 @@ def _write(table: pa.Table, path: Path) -> None:
     pq.write_table(
         table, path, row_group_size=GROUP, compression="zstd", use_dictionary=False, write_statistics=numbered
     )
+
+
+def _replace(path: Path, left: np.ndarray) -> None:
+    """Reduce a file to rows at some places; other names of the file keep all of it."""
+    with pq.ParquetFile(path) as file:
+        table = file.read().take(ints(left))
+    path.unlink()
+    if len(table):
+        _write(table, path)
 
 
 def _rows_of(path: Path, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -45,6 +45,11 @@ class StageState:
         """Record the status of rows, which ascend."""
         self.status.append(change, pa.table({"_row": ints(rows), "kept": ints(kept), "at": ints(at.astype(np.int32))}))
 
+    def forget(self, rows: np.ndarray) -> None:
+        """Remove samples and match keys of rows that are withdrawn."""
+        self.samples.forget(rows)
+        self.keys.forget(rows)
+
 
 @dataclass(frozen=True)
 class PartState:

@@ -54,6 +54,15 @@ def test_a_corpus_is_what_one_run_keeps(tmp_path: Path, steps: list[Any], seed: 
     lived(Corpus(tmp_path, steps), random.Random(seed), 5)
 
 
+def test_worker_processes_run_what_a_change_touches(tmp_path: Path) -> None:
+    corpus = Corpus(tmp_path, [EXACT, LINES], workers="processes")
+    samples = samples_of(random.Random(2), [], 6)
+    corpus.add(samples)
+    corpus.add(samples[:3])
+    corpus.withdraw([(1, 0)])
+    corpus.check()
+
+
 def test_statistics_and_quarantined_lines_pass_a_deduplicator(tmp_path: Path) -> None:
     corpus = Corpus(
         tmp_path, [LONG, EXACT, ORDER, LINES], keep_stats_in_res_ds=True, export_fields=["text", "__dj__stats__"]
@@ -135,6 +144,25 @@ def test_without_a_state_all_is_added_anew(tmp_path: Path) -> None:
     corpus.withdraw(corpus.left[:2])
     corpus.check()
     corpus.withdraw(corpus.left[:2])
+    corpus.check()
+
+
+def test_nothing_is_left_of_withdrawn_texts(tmp_path: Path) -> None:
+    corpus = Corpus(tmp_path, [EXACT, LINES])
+    corpus.add([{"id": at, "text": f"text {at}"} for at in range(5)])
+    corpus.add([{"id": 7, "text": "text 7"}])
+    corpus.withdraw([(1, 1), (1, 3)])
+    corpus.check()
+    assert corpus.state is not None
+    texts = [
+        row["_line"]
+        for file in corpus.state.rglob("values-*.parquet")
+        for row in pq.read_table(file, columns=["_line"]).to_pylist()
+    ]
+    assert len(texts) == 2 * 4 and not any(b"text 1" in text or b"text 3" in text for text in texts)
+    before = corpus.folder / "state_2"
+    assert sum(pq.read_metadata(file).num_rows for file in before.rglob("values-*.parquet")) == 2 * 6
+    corpus.add([{"id": 3, "text": "text 3"}])
     corpus.check()
 
 

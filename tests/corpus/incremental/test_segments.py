@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,9 +17,11 @@ from tests.examples import share_of
 CHANGES = st.lists(st.dictionaries(st.integers(0, 40), st.integers(0, 9), max_size=20), max_size=5)
 
 
-@given(changes=CHANGES, wanted=st.sets(st.integers(0, 45)))
+@given(changes=CHANGES, wanted=st.sets(st.integers(0, 45)), forgotten=st.sets(st.integers(0, 45), max_size=5))
 @settings(max_examples=share_of(200), deadline=None)
-def test_rows_have_their_last_values(tmp_path_factory, changes, wanted) -> None:
+def test_rows_have_their_last_values(
+    tmp_path_factory: Any, changes: list[dict[int, int]], wanted: set[int], forgotten: set[int]
+) -> None:
     table, group = Segments(Path(tmp_path_factory.mktemp("table")), ("texts",)), segments.GROUP
     segments.GROUP = 3
     try:
@@ -28,6 +31,8 @@ def test_rows_have_their_last_values(tmp_path_factory, changes, wanted) -> None:
             rows = np.array(sorted(values), np.int64)
             own = pa.table({"_row": rows, "value": [values[row] for row in rows.tolist()]})
             table.append(number, own, texts=pa.table({"text": [str(values[row]) for row in rows.tolist()]}))
+        table.forget(np.array(sorted(forgotten), np.int64))
+        last = {row: value for row, value in last.items() if row not in forgotten}
     finally:
         segments.GROUP = group
     rows = np.array(sorted(wanted), np.int64)
