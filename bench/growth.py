@@ -5,7 +5,7 @@
 
 The texts of an add are put together from sentences of the documents, and two lines of each are in many; `--copies` of them are texts of
 earlier adds with a sentence more.
-Each add is a process of its own. Writes results.json into --out, and prints a table. Exit 1 if the last add takes more than `--limit` times
+Each add is one `refinery add`. Writes results.json into --out, and prints a table. Exit 1 if the last add takes more than `--limit` times
 the processor time of the second.
 """
 
@@ -15,6 +15,7 @@ import argparse
 import json
 import os
 import random
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -64,37 +65,14 @@ def write_adds(asked: argparse.Namespace, folder: Path) -> None:
         pq.write_table(pa.table({"text": own}), folder / f"add_{number:02d}.parquet")
 
 
-def add(folder: Path, number: int, steps: list[Any]) -> dict[str, Any]:
-    """Add one part, in this process; returns counts."""
-    import numpy as np
-
-    from refinery.corpus.engine import Change, PartInput
-    from refinery.corpus.incremental.engine import IncrementalEngine
-    from refinery.execution.open import open_recipe
-    from refinery.recipe.input_config import InputConfig
-
-    recipe = {"dataset_path": str(folder), "export_path": str(folder / "run" / "out.jsonl"), "np": 2, "process": steps}
-    opened, library = open_recipe(recipe, need_inputs=False)
-    output, state = folder / f"output_{number}", folder / f"state_{number}"
-    output.mkdir()
-    inputs = (InputConfig(path=str(folder / f"add_{number:02d}.parquet")),)
-    part = PartInput(number, inputs, None, np.zeros(0, np.int64))
-    before = folder / f"state_{number - 1}" if number > 1 else None
-    delta = IncrementalEngine().apply(Change(opened, library, (part,), (number,), {}, before, state, folder, output))
-    sizes = {
-        name: sum(pq.read_metadata(file).num_rows for file in getattr(delta, name))
-        for name in ("additions", "retractions")
-    }
-    return {"kept": delta.counts.kept, "removed": delta.counts.removed, **sizes}
-
-
-def measured(folder: Path, number: int, recipe: str) -> dict[str, Any]:
-    """One add in a process of its own."""
-    answer = folder / f"answer_{number}.json"
-    command = [sys.executable, __file__, "-", "--child", str(number), "--recipe", recipe, "--out", str(folder)]
+def measured(folder: Path, number: int) -> dict[str, Any]:
+    """One add by the command, in a process of its own."""
+    answer, data = folder / f"answer_{number}.json", folder / f"add_{number:02d}.parquet"
+    command = ["-m", "refinery", "add", str(folder / "recipe.json"), "--corpus", str(folder / "corpus"), "--json"]
     started = time.perf_counter()
-    process = os.spawnv(os.P_NOWAIT, sys.executable, command)
-    _, status, used = os.wait4(process, 0)
+    with answer.open("wb") as out:
+        process = subprocess.Popen([sys.executable, *command, "--dataset_path", str(data)], stdout=out)
+        _, status, used = os.wait4(process.pid, 0)
     if status:
         raise SystemExit(f"add {number} failed")
     return {
@@ -102,7 +80,7 @@ def measured(folder: Path, number: int, recipe: str) -> dict[str, Any]:
         "processor": round(used.ru_utime + used.ru_stime, 2),
         "seconds": round(time.perf_counter() - started, 2),
         "memory": used.ru_maxrss // 1024,
-        **json.loads(answer.read_text()),
+        **{name: value for name, value in json.loads(answer.read_text()).items() if isinstance(value, int)},
     }
 
 
@@ -116,18 +94,15 @@ def main() -> None:
     parser.add_argument("--recipe", choices=RECIPES, default="minhash")
     parser.add_argument("--limit", type=float, default=1.5)
     parser.add_argument("--out", type=Path, default=Path("growth"))
-    parser.add_argument("--child", type=int, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     folder = asked.out.resolve()
-    if asked.child:
-        counts = add(folder, asked.child, RECIPES[asked.recipe])
-        (folder / f"answer_{asked.child}.json").write_text(json.dumps(counts))
-        return
     folder.mkdir(parents=True)
     write_adds(asked, folder)
+    recipe = {"export_path": str(folder / "unused.jsonl"), "np": 2, "process": RECIPES[asked.recipe]}
+    (folder / "recipe.json").write_text(json.dumps({"dataset_path": str(folder), **recipe}))
     results = []
     for number in range(1, asked.adds + 1):
-        results.append(measured(folder, number, asked.recipe))
+        results.append(measured(folder, number))
         print("  ".join(f"{name} {value}" for name, value in results[-1].items()), flush=True)
         (folder / "results.json").write_text(json.dumps(results, indent=1))
     ratio = results[-1]["processor"] / results[1]["processor"]
