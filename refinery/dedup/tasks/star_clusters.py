@@ -32,7 +32,9 @@ def shingles(place: TaskPlace, bounds: str, roots: Sequence[Share], links: str, 
         names = [local(store, name, folder, ["_row", "shingles"]) for name in files]
         with MatchKeys(names, [], limits(place), folders=[folder]) as keys:
             with keys.relation("links", table.select(["_row", "root"])):
-                own = keys.con.sql("SELECT _row, root, shingles FROM links JOIN marks USING (_row)").to_arrow_table()
+                own = keys.con.sql(
+                    "SELECT _row, root, shingles FROM links JOIN marks USING (_row) ORDER BY _row"
+                ).to_arrow_table()
         places = write_groups(own, "root", json.loads(bounds), folder / "shingles.parts")
         store.publish(folder / "shingles.parts", to)
     return json.dumps(places)
