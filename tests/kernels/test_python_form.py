@@ -27,6 +27,9 @@ CALLERS = """
     tests/io/writers/test_field_choice.py::test_values_are_copied_byte_by_byte
     tests/io/test_field_scan.py::test_objects_with_too_many_names_are_json
     tests/io/test_folders.py::test_the_value_of_the_file_goes_before_that_of_the_folder
+    tests/kernels/contamination/test_folded_words.py::test_n_grams_end_with_their_text
+    tests/kernels/contamination/test_item_search.py::test_other_numbers_are_another_problem
+    tests/kernels/contamination/test_joined_grams.py
     tests/kernels/core/test_decimals.py::test_edges
     tests/kernels/dedup/test_hamming.py::test_clusters_among_random_values
     tests/kernels/dedup/test_line_units.py::test_examples

@@ -14,11 +14,13 @@ import numpy as np
 from refinery.kernels.contamination.folded_words import CHARACTER, NUMBER, SORT_BITS, grams_of, words_of
 from refinery.kernels.contamination.gram_table import GramTable, gram_table
 from refinery.kernels.contamination.items import PASSAGE, EvaluationSet, Item, items_of
+from refinery.kernels.contamination.set_files import SetError
 from refinery.kernels.contamination.word_weights import weights
 from refinery.kernels.core.arrow import of_texts
 from refinery.kernels.core.signatures import record
 
 MOST = 256  # words of a piece
+MOST_PIECES = 1 << 23  # `item_search` packs their numbers
 # An n-gram of more pieces than this is no trace of one of them: at least FEW_SHARED, more if there are few pieces.
 FEW_SHARED, MOST_SHARED, SHARED_PIECES = 64, 1024, 1_000_000
 WHOLE = "item"  # name of the unit with all parts
@@ -163,6 +165,8 @@ def _pieces(
                 totals.append(total)
                 shares.append(share)
     rows = np.concatenate([np.arange(start, end) for start, end in taken]) if taken else np.empty(0, np.int64)
+    if len(taken) > MOST_PIECES:
+        raise SetError(f"the sets have {len(taken):,} texts, but {MOST_PIECES:,} can be looked for; use several steps")
     table, starts, places = _occurrences(grams, taken)
     pieces = Pieces(
         starts, places, np.array(first_words, np.int64), np.ascontiguousarray(weight[rows]),
