@@ -17,30 +17,34 @@ from tests.examples import share_of
 EMPTY = np.zeros(0, np.int64)
 
 
-def found(texts: list[str], length: int, every: bool = False, tokens: bool = False) -> Passages:
-    """The rounds of the tasks, in memory."""
+def found(
+    texts: list[str], length: int, every: bool = False, tokens: bool = False, items: list[int] | None = None
+) -> Passages:
+    """The rounds of the tasks, in memory. items: gets the number of items of each round."""
+    counts = [] if items is None else items
     column = pa.array(texts, pa.string())
     lists = substrings.anchors(column, length, tokens)
-    items = np.asarray(lists.values.to_numpy(), np.uint64).reshape(-1, 4)
+    own = np.asarray(lists.values.to_numpy(), np.uint64).reshape(-1, 4)
     rows = np.repeat(np.arange(len(texts)), np.diff(lists.offsets.to_numpy()) // 4)
-    again = items[:, 1] == substrings.REPEATED
-    parts = [substring_groups.repetitions(rows[again], items[again], every)]
-    rows, items = rows[~again], items[~again]
+    again = own[:, 1] == substrings.REPEATED
+    parts = [substring_groups.repetitions(rows[again], own[again], every)]
+    rows, own = rows[~again], own[~again]
     for width in [None, *substrings.widths(length)]:
         if width is not None:
             firsts = np.searchsorted(rows, np.arange(len(texts) + 1))
-            items, ends = substrings.cells(column, np.ascontiguousarray(items[:, 0]), firsts, length, width, tokens)
+            own, ends = substrings.cells(column, np.ascontiguousarray(own[:, 0]), firsts, length, width, tokens)
             rows = np.repeat(np.arange(len(texts)), np.diff(ends))
-        order = np.lexsort((items[:, 0], rows, items[:, 3], items[:, 2], items[:, 1]))
-        rows, items = rows[order], items[order]
-        keys = [np.ascontiguousarray(items[:, at]) for at in (1, 2, 3)]
+        counts.append(len(own))
+        order = np.lexsort((own[:, 0], rows, own[:, 3], own[:, 2], own[:, 1]))
+        rows, own = rows[order], own[order]
+        keys = [np.ascontiguousarray(own[:, at]) for at in (1, 2, 3)]
         copies, opened = substring_groups.resolve(*keys, every, width == 1)
         at = np.flatnonzero(copies >= 0)
-        first, end = substrings.first_of(items[:, 0]), substrings.last_of(items[:, 0]) + length
+        first, end = substrings.first_of(own[:, 0]), substrings.last_of(own[:, 0]) + length
         parts.append(Passages(rows[at], first[at], end[at], rows[copies[at]], first[copies[at]]))
-        rows, items = rows[opened], items[opened]
-        order = np.lexsort((items[:, 0], rows))
-        rows, items = rows[order], items[order]
+        rows, own = rows[opened], own[opened]
+        order = np.lexsort((own[:, 0], rows))
+        rows, own = rows[order], own[order]
     assert not len(rows) or length == 1
     return substring_groups.covering(Passages(*(np.concatenate(columns) for columns in zip(*parts, strict=True))))
 
@@ -115,6 +119,28 @@ def test_edited_copies(length, every):
 def test_periods(period):
     check([period * 40, "z" + period * 20 + "z", period * 45], 50)
     check([period * 40, "z" + period * 20 + "z", period * 45], 50, every=True)
+
+
+@pytest.mark.parametrize("extra", [-1, 0, 5_000])
+def test_the_longest_windows(extra):
+    """Distances of 16 bits, in a copy that is shorter than, as long as and longer than a window."""
+    part = "".join(random.Random(2).choices("abcdefgh", k=substrings.LONGEST + extra))
+    found_here = found([f"x{part}y", f"zz{part}"], substrings.LONGEST)
+    expected_here = [] if extra < 0 else [(1, 2, 2 + len(part), 0, 1)]
+    assert [tuple(map(int, passage)) for passage in zip(*found_here, strict=True)] == expected_here
+
+
+def test_a_footer_costs_the_same_in_each_of_many_texts():
+    """Texts that share 700 bytes have few items in each round, however many they are."""
+    dice = random.Random(3)
+    footer = "".join(dice.choices("abcdefghij ", k=700))
+    given = [
+        "".join(dice.choices("klmnopqrst ", k=300)) + footer + "".join(dice.choices("klmno", k=60)) for _ in range(400)
+    ]
+    for texts in (given[:20], given):
+        rounds: list[int] = []
+        passages = found(texts, 500, items=rounds)
+        assert max(rounds) <= 40 * len(texts) and len(passages.row) <= 3 * len(texts)
 
 
 def test_a_period_has_few_items():
