@@ -151,6 +151,15 @@ def overlap(work_dir: Path, as_json: bool) -> None:
     answer(as_json, partial(asdict, found), show(found))
 
 
+def audit(work_dir: Path, pairs: int | None, as_json: bool) -> None:
+    """`refinery audit`."""
+    from refinery.cli.render.audit import show
+    from refinery.inspect.audit.audit import audit_of
+
+    found = audit_of(work_dir, pairs)
+    answer(as_json, partial(asdict, found), show(found))
+
+
 def buckets(work_dir: Path, names: Sequence[str], count: int | None, output: str | None, as_json: bool) -> None:
     """`refinery buckets`."""
     from refinery.cli.render import buckets as rendered

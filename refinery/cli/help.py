@@ -9,7 +9,7 @@ import click
 # Commands by the task that they are for.
 TASKS = {
     "Start": ("demo", "init", "import", "check", "forecast", "run"),
-    "See what a run did": ("status", "explore", "why", "report", "diff", "tables"),
+    "See what a run did": ("status", "explore", "why", "audit", "report", "diff", "tables"),
     "Choose bounds": ("analyze", "tune", "overlap", "refilter", "buckets"),
     "Keep a corpus": ("add", "withdraw", "corpus"),
     "Hand data on": ("card", "verify"),
@@ -30,6 +30,7 @@ EXAMPLES = {
         "refinery assets recipe.yaml --fetch",
         "refinery assets recipe.yaml --lock",
     ),
+    "audit": ("refinery audit outputs/web_dedup", "refinery audit outputs/web_dedup --pairs 200 --json"),
     "buckets": ("refinery buckets outputs/web_sample", "refinery buckets outputs/web_sample quality --buckets 10"),
     "card": (
         "refinery card outputs/web_sample",

@@ -79,6 +79,20 @@ def overlap(run: str, as_json: bool) -> None:
 
 @cli.command()
 @click.argument("run", type=click.Path(exists=True, file_okay=False))
+@click.option("--pairs", type=click.IntRange(1), help="Compare so many pairs of each step anew; by default 1000.")
+@click.option("--json", "as_json", is_flag=True, help="Print the audit as one JSON object.")
+def audit(run: str, pairs: int | None, as_json: bool) -> None:
+    """Compare samples that the deduplicators of RUN removed with those that stay, by source, and name what connects unlike ones.
+
+    Shows the audit that the run has stored. Without one, texts are recomputed from the input, and nothing is written.
+    """
+    from refinery.cli import commands
+
+    commands.audit(Path(run), pairs, as_json)
+
+
+@cli.command()
+@click.argument("run", type=click.Path(exists=True, file_okay=False))
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @click.option("--buckets", type=click.IntRange(2, 10000), help="Number of buckets, in place of the recipe's.")
 @click.option("-o", "--output", metavar="FILE", help="File of the cut points; by default RUN/NAME.cuts.json.")

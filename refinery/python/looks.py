@@ -18,6 +18,7 @@ from refinery.storage.urls import is_stdout
 
 if TYPE_CHECKING:
     from refinery.inspect.analyze.analyze import Analysis
+    from refinery.inspect.audit.audit import RunAudit
     from refinery.inspect.diff.diff import Difference
     from refinery.inspect.refilter.refilter import Refiltered
     from refinery.inspect.tune import Tuning
@@ -80,6 +81,17 @@ def _number(value: Any) -> str:
     """A number as a recipe writes it; those of numpy as Python's."""
     plain = value.item() if hasattr(value, "item") else value
     return "null" if plain is None else str(plain).lower() if isinstance(plain, bool) else str(plain)
+
+
+@using_processes(anew=True)
+def audit(folder: Path, pairs: int | None) -> Answer[RunAudit]:
+    """`Run.audit`."""
+    from refinery.cli.render.audit import show
+    from refinery.inspect.audit.audit import audit_of
+
+    if pairs is not None and (isinstance(pairs, bool) or not isinstance(pairs, int) or pairs < 1):
+        raise RecipeError([Problem("", f"pairs must be a whole number from 1, not {pairs!r:.80}")])
+    return Answer(audit_of(folder, pairs), show, fields_of)
 
 
 def diff(folder: Path, other: Path, limit: int) -> Answer[Difference]:

@@ -28,6 +28,7 @@ from refinery.storage.urls import is_stdout
 
 if TYPE_CHECKING:
     from refinery.inspect.analyze.analyze import Analysis
+    from refinery.inspect.audit.audit import RunAudit
     from refinery.inspect.diff.diff import Difference
     from refinery.inspect.tune import Tuning
     from refinery.inspect.why.query import RowHistory
@@ -154,6 +155,10 @@ class Run:
         operator: its name, the step's name or number. params: values to try, as a range, a list, or `"10..200:10"`.
         """
         return looks.tune(self._folder, str(operator), params)
+
+    def audit(self, pairs: int | None = None) -> Answer[RunAudit]:
+        """Compare removed samples with those that stay: the stored audit, or one of `pairs` samples of each deduplicator."""
+        return looks.audit(self._folder, pairs)
 
     def diff(self, other: Run | str | os.PathLike[str], limit: int = 10) -> Answer[Difference]:
         """Compare this run (A) with another one (B): recipes, rows, statistics, texts. limit: examples of each kind."""

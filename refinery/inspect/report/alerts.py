@@ -44,6 +44,7 @@ def read_alerts(
         *_rows(facts),
         *_files(tables),
         *_changed_exports(tables),
+        *_unlike(duplicates),
         *_steps(facts, steps),
         *_idle(facts, steps),
         *_nulls(tables),
@@ -81,6 +82,21 @@ def _changed_exports(tables: RunTables) -> Iterator[Alert]:
         return
     for line in lines[:_MOST]:
         yield Alert(True, "The export has changed.", f"{line}.", "ran")
+
+
+def _unlike(duplicates: Sequence[DeduplicatorFindings]) -> Iterator[Alert]:
+    """Deduplicators of whose removed samples fewer than half are like those that stay."""
+    for found in duplicates:
+        row = found.audit.unlike if found.audit is not None else None
+        if row is None:
+            continue
+        what = f"at most {100 * row['high']:.1f} % of the removed samples are like those that stay"
+        how = f"{row['measure']} of at least {row['threshold']:g}, {number(row['n'])} sampled"
+        text = f"Step {found.step.step}, {found.step.label}: {what} ({how})."
+        hubs = [hub for hub in found.audit.hubs if not hub["alike"]] if found.audit is not None else []
+        if hubs:
+            text += f" One sample connects {number(hubs[0]['connected'])} others: {hubs[0]['reason']}."
+        yield Alert(True, "Unlike samples were removed as duplicates.", text, "duplicates")
 
 
 def _steps(facts: Facts, steps: Sequence[ReportStep]) -> Iterator[Alert]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from refinery.inspect.report.audit import StepAudit, read_audit
 from refinery.inspect.report.facts import ReportStep
 from refinery.inspect.report.replayed import Replay
 from refinery.inspect.report.tables import Row, RunTables
@@ -30,7 +31,7 @@ class ClusterExample:
 
 @dataclass
 class DeduplicatorFindings:
-    """Findings of one deduplicator. sizes: (label, clusters). units: for a deduplicator of text units."""
+    """Findings of one deduplicator. sizes: (label, clusters). units: for a deduplicator of text units. audit: None if it was not audited."""
 
     step: ReportStep
     sizes: list[tuple[str, int]] = field(default_factory=list)
@@ -38,6 +39,7 @@ class DeduplicatorFindings:
     clusters: int = 0
     largest: list[ClusterExample] = field(default_factory=list)
     units: Row | None = None
+    audit: StepAudit | None = None
 
 
 def read_duplicates(tables: RunTables, steps: Sequence[ReportStep], again: Replay) -> list[DeduplicatorFindings]:
@@ -59,6 +61,8 @@ def read_duplicates(tables: RunTables, steps: Sequence[ReportStep], again: Repla
         into.append(ClusterExample(row["size"], row["survivor"], row["rows"], text))
     for row in tables.query("units"):
         findings[row["step"]].units = row
+    for number, audit in read_audit(tables).items():
+        findings[number].audit = audit
     return list(findings.values())
 
 

@@ -45,6 +45,12 @@ TABLES: dict[str, dict[str, str]] = {
         "similarity": "DOUBLE",
     },
 }
+# The rows of `audit_summary` that say, for all sources of a step, that fewer than half of the removed samples are alike.
+UNLIKE = (
+    "SELECT * FROM audit_summary WHERE source IS NULL AND high < 0.5 AND CASE "
+    "WHEN step IN (SELECT step FROM audit WHERE cosine IS NOT NULL) THEN measure = 'cosine' "
+    f"ELSE threshold = {ALIKE} END"
+)
 # Chains of a step, one of each cluster.
 _CHAINS = 20
 
@@ -182,11 +188,7 @@ def _chains(
 
 def notes_of(audit: Audit, steps: Sequence[Any], con: duckdb.DuckDBPyConnection) -> list[str]:
     """Notes on steps of whose removed samples fewer than half are like those that stay. con: has the view `audit_summary`."""
-    unlike = con.execute(
-        "SELECT step, high, n, threshold, measure FROM audit_summary WHERE source IS NULL AND high < 0.5 "
-        f"AND CASE WHEN step IN (SELECT step FROM audit WHERE cosine IS NOT NULL) THEN measure = 'cosine' "
-        f"ELSE threshold = {ALIKE} END"
-    ).fetchall()
+    unlike = con.execute(f"SELECT step, high, n, threshold, measure FROM ({UNLIKE})").fetchall()
     rows_by_step = {row[0]: row[1:] for row in unlike}
     return [_note(step, rows_by_step[step.index], audit) for step in steps if step.index in rows_by_step]
 
