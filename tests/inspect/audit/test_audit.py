@@ -81,3 +81,11 @@ def test_python_the_report_and_the_card_have_it(tmp_path: Path) -> None:
     assert "Samples that connect most others" in text and "with 95 % intervals" in text
     code, printed = command("card", str(run.work_dir), "--format", "markdown", "--out", "-", folder=tmp_path)
     assert code == 0 and "Removed samples that are like those that stay" in printed and "FROM audit_summary" in printed
+
+
+def test_refilter_leaves_no_audit_of_the_old_run(tmp_path: Path) -> None:
+    run = run_of(tmp_path)
+    assert run.sql("FROM audit").fetchall()
+    again = run.refilter({"process.2.min_len": 4}, work_dir=tmp_path / "again", writes=False)
+    for table in ("audit", "hubs", "chains", "audit_summary"):
+        assert again.sql(f"FROM {table}").fetchall() == []

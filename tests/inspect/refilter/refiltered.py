@@ -23,7 +23,7 @@ def prepared(folder: Path, samples: list[Any], steps: list[Any], suffix: str = "
         good = [sample for sample in samples if isinstance(sample, dict)]
         pq.write_table(pa.Table.from_pylist(good), source, row_group_size=40)
     recipe = folder / "recipe.json"
-    keys = {"dataset_path": str(source), "shard_size": 1500, **keys}
+    keys = {"dataset_path": str(source), "shard_size": 1500, "audit": 0, **keys}  # refilter makes no audit
     recipe.write_text(json.dumps(settings(folder, steps, **keys)), encoding="utf-8")
     refinery.run(recipe)
     return recipe
