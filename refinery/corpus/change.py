@@ -236,6 +236,7 @@ class _Job:
             if self.settings.dry_run:
                 shutil.rmtree(publication.unfinished)
                 return replace(report, published=False, dry=True)
+            require_files(self.folder, [part for part in after if part.left])  # none has changed meanwhile
             publication.publish(manifest, change.new_state)
         return report
 

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import random
+from pathlib import Path
 
 import pytest
 
 from refinery.corpus import change, publish, reference
 from refinery.corpus.corpus import Corpus
+from refinery.corpus.engine import Change, Delta
 from refinery.corpus.folder import CorpusFolder
 from refinery.corpus.manifest import Manifest
-from refinery.errors import ConservationError, OutputError
+from refinery.errors import ConservationError, DataError, OutputError
 from tests.corpus.living import Living, near_copies
+from tests.runs import write_lines
 
 
 class Killed(BaseException):
@@ -92,6 +95,21 @@ def test_counts_that_do_not_add_up_publish_nothing(living: Living, monkeypatch: 
         living.add(near_copies(random.Random(9), 3, 9000))
     living.parts.pop()
     assert (living.kept(), Corpus(living.place).snapshot) == (before, snapshot)
+
+
+def test_a_file_that_changes_meanwhile_publishes_nothing(living: Living, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, honest = living.kept(), reference.ReferenceEngine.apply
+
+    def apply(self: reference.ReferenceEngine, changed: Change) -> Delta:
+        delta = honest(self, changed)
+        write_lines(Path(changed.parts[-1].inputs[0].files[0]), near_copies(random.Random(13), 2, 12_000))
+        return delta
+
+    monkeypatch.setattr(reference.ReferenceEngine, "apply", apply)
+    with pytest.raises(DataError, match="has changed since"):
+        living.add(near_copies(random.Random(10), 3, 10_000))
+    living.parts.pop()
+    assert living.kept() == before
 
 
 def test_readers_of_an_old_snapshot_are_not_disturbed(living: Living) -> None:
