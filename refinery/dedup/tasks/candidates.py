@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from refinery.common.arrays import write_arrays
+from refinery.common.lazy import pc
 from refinery.compiler.deduplicators import sql_of
 from refinery.compiler.templates import lit
 from refinery.dedup.exchange import Share, read_shares, write_groups

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from refinery.common.lazy import pq
 from refinery.dedup import index as indexes
 from refinery.dedup.match_keys import MatchKeys
 from refinery.dedup.tasks.files import connected, limits, local, opened, work

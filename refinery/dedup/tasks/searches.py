@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-import pyarrow.parquet as pq
-
+from refinery.common.lazy import pq
 from refinery.compiler.templates import ident
 from refinery.dedup.exchange import Share, read_shares, write_groups
 from refinery.dedup.linked import links
