@@ -12,7 +12,7 @@ TASKS = {
     "See what a run did": ("status", "explore", "why", "audit", "report", "diff", "tables"),
     "Choose bounds": ("analyze", "tune", "overlap", "refilter", "buckets"),
     "Keep a corpus": ("add", "withdraw", "corpus"),
-    "Hand data on": ("card", "verify"),
+    "Hand data on": ("card", "verify", "signatures"),
     "Operators of your own": ("new", "test"),
     "Look things up": ("ops", "assets", "sql", "schema"),
     "Housekeeping": ("gc", "stats", "completion", "version"),
@@ -50,6 +50,7 @@ EXAMPLES = {
     "gc": ("refinery gc outputs --dry-run", "refinery gc outputs --budget 10GB --age 7d"),
     "new": ("refinery new filter short_titles", "refinery new mapper my_mapper --python"),
     "ops": ("refinery ops", "refinery ops dedup", "refinery ops text_length_filter"),
+    "read": ("refinery signatures read recipe.yaml signatures",),
     "refilter": ("refinery refilter outputs/web_sample --set process.words_num_filter.min_num=30",),
     "report": ("refinery report outputs/web_sample", "refinery report outputs/web_sample -o page.html"),
     "run": (
@@ -58,6 +59,10 @@ EXAMPLES = {
         "refinery run recipe.yaml --sample 1% --skip words_num_filter",
     ),
     "schema": ("refinery schema > schema.json",),
+    "signatures": (
+        "refinery signatures write outputs/as_datatrove signatures",
+        "refinery signatures read recipe.yaml signatures",
+    ),
     "sql": ("refinery sql recipe.yaml > recipe.sql", "refinery sql recipe.yaml --explain"),
     "stats": ("refinery stats merge statistics merged",),
     "import": (
@@ -79,6 +84,10 @@ EXAMPLES = {
     "withdraw": (
         "refinery withdraw --corpus outputs/corpus --where \"host = 'x.org'\"",
         "refinery withdraw --corpus outputs/corpus --source may.jsonl --dry-run",
+    ),
+    "write": (
+        "refinery signatures write outputs/as_datatrove signatures",
+        "refinery signatures write outputs/as_datatrove signatures --step 2",
     ),
     "why": ("refinery why 42 --run outputs/web_sample", "refinery why --run outputs/web_sample --where 'id = 42'"),
 }

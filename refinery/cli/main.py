@@ -9,6 +9,7 @@ import click
 
 from refinery.cli import corpus_commands as corpus_commands  # its commands are in the group
 from refinery.cli import result_commands as result_commands  # its commands are in the group
+from refinery.cli import signature_commands as signature_commands  # its commands are in the group
 from refinery.cli.exits import end_well
 from refinery.cli.group import EPILOG, cli
 from refinery.cli.help import HelpedGroup

@@ -64,13 +64,15 @@ def _few(step: Any) -> str:
 
 def _fate(step: Any, alike: bool) -> str:
     """The fate of texts without a shingle, and how to change it."""
-    cures = ["tokenization: character"] if step.params.get("tokenization") != "character" else []
+    fixed = step.params.get("hash") == "datatrove" or step.params.get("tokenization") == "character"
+    cures = [] if fixed else ["tokenization: character"]
     cures.append("a smaller window_size")
     if alike:
         kept = "short: compare" if "hash" in step.params else "short: keep"
         cure = f"Set {_choice([kept, *cures])} to keep those that differ"
         return f"all such texts are duplicates of each other, whatever they say. {cure}"
-    fate = "is compared with nothing" if step.params.get("short") == "keep" else "matches only the same text"
+    kept = step.params.get("short") == "keep" or step.params.get("hash") == "datatrove"
+    fate = "is compared with nothing" if kept else "matches only the same text"
     return f"such a text {fate}. Set {_choice(cures)} to find similar ones"
 
 

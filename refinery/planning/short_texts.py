@@ -14,7 +14,7 @@ from refinery.operators import Library
 # Share of short texts among the first ones from which a note is worth while.
 _SHARE = 0.1
 # Tokens that are made without a model.
-_TOKENS = ("space", "punctuation", "character", "word")
+_TOKENS = ("space", "punctuation", "character", "word", "english")
 
 
 def notes_on_short_texts(steps: Sequence[Any], library: Library, text_key: str, shards: Sequence[Shard]) -> list[str]:

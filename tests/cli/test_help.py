@@ -18,7 +18,7 @@ from tests.waiting import HANG
 
 def test_every_command_has_a_task_and_examples(call: Call) -> None:
     assert sorted(name for names in TASKS.values() for name in names) == sorted(cli.commands)
-    assert {*cli.commands, "merge", ""} == EXAMPLES.keys()
+    assert {*cli.commands, "merge", "read", "write", ""} == EXAMPLES.keys()
     for name in cli.commands:
         text = call(name, "--help").out
         assert "\nExamples:\n" in text and all(f"  {line}\n" in text for line in EXAMPLES[name])

@@ -96,7 +96,24 @@ WITH _read AS NOT MATERIALIZED (
     *,
     CASE
       WHEN _alive_2
-      THEN minhash_marks(_text_1, 'none', 'space', TRUE, NULL, NULL, 2, 'data_juicer', 256, 0.4, NULL, NULL, 'data_juicer')
+      THEN minhash_marks(
+        _text_1,
+        'none',
+        'space',
+        TRUE,
+        NULL,
+        NULL,
+        2,
+        'data_juicer',
+        256,
+        0.4,
+        NULL,
+        NULL,
+        'data_juicer',
+        1,
+        64,
+        'xxhash'
+      )
     END AS _mark_marks, /* minhash_between_filters.yaml:11 step 3 document_minhash_deduplicator */
     CASE WHEN _alive_2 THEN (
       text_len

@@ -25,11 +25,11 @@ OPERATOR = {
         "tokenization": {
             "type": "str",
             "default": "space",
-            "choices": ["space", "punctuation", "character", "sentencepiece", "word"],
+            "choices": ["space", "punctuation", "character", "sentencepiece", "word", "english"],
             "doc": (
                 "Kind of tokens: text between U+0020 (a line feed does not separate tokens), text between two "
-                "punctuation characters, single characters, the pieces of tokenizer_model, or runs of letters and "
-                "digits."
+                "punctuation characters, single characters, the pieces of tokenizer_model, runs of letters and "
+                "digits (`word`), or words and marks as datatrove cuts them for English (`english`)."
             ),
         },
         "window_size": {"type": "int", "default": 5, "min": 1, "doc": "Tokens of a shingle."},
@@ -84,7 +84,8 @@ OPERATOR = {
             "doc": (
                 "Treatment of texts with fewer tokens than the window: `data_juicer` removes all but the first of "
                 "them, `compare` takes such a text as one shingle, which matches only the same text, `keep` compares "
-                "them with nothing. The default is `data_juicer` with that hash, and `compare` with `hash: fast`."
+                "them with nothing. The default is `data_juicer` with that hash, `compare` with `hash: fast`, and `keep` "
+                "with `hash: datatrove`."
             ),
         },
         "tokenizer_model": {
@@ -100,14 +101,37 @@ OPERATOR = {
             "default": "data_juicer",
             "default_when": [
                 {"when": {"tokenization": "word"}, "default": "fast"},
+                {"when": {"tokenization": "english"}, "default": "fast"},
                 {"when": {"normalize": "datatrove"}, "default": "fast"},
             ],
-            "choices": ["data_juicer", "fast"],
+            "choices": ["data_juicer", "fast", "datatrove"],
             "doc": (
                 "Hash functions: `data_juicer` gives exactly its results; `fast` is refinery's own, with which short "
                 "documents are not duplicates of each other. It is the default for shingles that Data-Juicer does "
-                "not have."
+                "not have. `datatrove` gives datatrove's signatures of the same words, for its signature files; it "
+                "needs normalize: datatrove and tokenization: english or word."
             ),
+        },
+        "hash_fc": {
+            "type": "str",
+            "default": None,
+            "nullable": True,
+            "choices": ["xxhash", "sha1"],
+            "doc": "For hash: datatrove, its hash function of a shingle; the default is xxhash.",
+        },
+        "precision": {
+            "type": "int",
+            "default": None,
+            "nullable": True,
+            "doc": "For hash: datatrove, the bits of its hashes and minima, 32 or 64; the default is 64.",
+        },
+        "seed": {
+            "type": "int",
+            "default": None,
+            "nullable": True,
+            "min": 0,
+            "max": 4294967295,
+            "doc": "For hash: datatrove, the seed of its permutations; the default is 1.",
         },
         "normalize": {
             "type": "str",
@@ -206,7 +230,14 @@ OPERATOR = {
                 "hash: data_juicer gives Data-Juicer's rows, and Data-Juicer has no tokenization: word; set "
                 "tokenization: space, punctuation or character, or hash: fast"
             ),
-        }
+        },
+        {
+            "when": {"hash": "data_juicer", "tokenization": "english"},
+            "say": (
+                "hash: data_juicer gives Data-Juicer's rows, and Data-Juicer has no tokenization: english; set "
+                "tokenization: space, punctuation or character, or hash: fast"
+            ),
+        },
     ],
     "functions": {
         "minhash_marks": {
@@ -222,6 +253,9 @@ OPERATOR = {
                 "VARCHAR",
                 "BIGINT",
                 "DOUBLE",
+                "BIGINT",
+                "BIGINT",
+                "VARCHAR",
                 "BIGINT",
                 "BIGINT",
                 "VARCHAR",
@@ -269,7 +303,8 @@ OPERATOR = {
         {% endif %}
         SELECT minhash_marks({{ text }}, {{ shingles }}, {{ hash | lit }}, {{ permutations | lit }},
         {{ jaccard_threshold | lit }}, {{ bands | lit }}, {{ rows | lit }},
-        {{ (short or ('data_juicer' if hash == 'data_juicer' else 'compare')) | lit }}) AS marks
+        {{ (short or {'data_juicer': 'data_juicer', 'datatrove': 'keep'}.get(hash, 'compare')) | lit }},
+        {{ (seed if seed is not none else 1) | lit }}, {{ (precision or 64) | lit }}, {{ (hash_fc or 'xxhash') | lit }}) AS marks
     """,
     "compare": """
         SELECT minhash_shingles({{ text }}, {{ normalize | lit }}, {{ tokenization | lit }}, {{ lowercase | lit }},
@@ -310,6 +345,11 @@ OPERATOR = {
             "kept": [0],
         },
         {
+            "texts": ["It's a café.", "ITS a cafe", "it's a cafe", "it's"],
+            "params": {"normalize": "datatrove", "tokenization": "english", "hash": "datatrove", "n_grams": 2},
+            "kept": [0, 1, 3],
+        },
+        {
             "texts": ["数据处理很重要", "数据处理很重要。", "完全不同的句子"],
             "params": {"tokenization": "character", "ignore_pattern": "\\p{P}"},
             "kept": [0, 2],
@@ -320,7 +360,26 @@ OPERATOR = {
 
 def check(params: dict[str, Any]) -> list[str]:
     """Problems that prevent a run with these parameters."""
-    return _bands_alone(params) + _bands_fit(params) + _tokenizer(params)
+    return _bands_alone(params) + _bands_fit(params) + _tokenizer(params) + _datatrove(params)
+
+
+def _datatrove(params: dict[str, Any]) -> list[str]:
+    """Problems of `hash: datatrove`, whose signatures are those of datatrove's words alone, and of its further parameters."""
+    if params.get("hash") != "datatrove":
+        alone = [name for name in ("seed", "precision", "hash_fc") if params.get(name) is not None]
+        return [f"{name} is for hash: datatrove; set that, or leave {name} out" for name in alone]
+    problems = []
+    if params.get("normalize") != "datatrove":
+        problems.append("hash: datatrove gives the signatures of normalised texts; set normalize: datatrove")
+    if params.get("tokenization") not in ("english", "word"):
+        problems.append("hash: datatrove gives the signatures of words; set tokenization: english, or word")
+    if params.get("ignore_pattern"):
+        problems.append("hash: datatrove has no ignore_pattern; leave it out, or set hash: fast")
+    if params.get("short") not in (None, "keep"):
+        problems.append("datatrove has no signature of a text with fewer words than the window; set short: keep")
+    if params.get("precision") not in (None, 32, 64):
+        problems.append(f"precision is {params['precision']}; set it to 32 or 64")
+    return problems
 
 
 def _bands_alone(params: dict[str, Any]) -> list[str]:
@@ -369,6 +428,9 @@ def minhash_marks(
     bands: int | None,
     rows: int | None,
     short: str,
+    seed: int = 1,
+    precision: int = 64,
+    hash_fc: str = "xxhash",
 ) -> pa.Array:
     """Band keys and signature of each text; see `minhash_texts.signatures`. Bands and rows default to the best ones."""
     from refinery.kernels.dedup import minhash_bands, minhash_texts
@@ -377,7 +439,8 @@ def minhash_marks(
         bands, rows = minhash_bands.optimum(threshold, permutations)
     room = minhash_texts.room_of_thread()
     found = minhash_texts.split(column, normalize, tokenization, lowercase, ignore_pattern, tokenizer_model, room)
-    return minhash_texts.signatures(found, window, hash, permutations, bands, rows, short)
+    choice = minhash_texts.DatatroveHash(seed, precision, hash_fc)
+    return minhash_texts.signatures(found, window, hash, permutations, bands, rows, short, choice)
 
 
 def minhash_shingles(

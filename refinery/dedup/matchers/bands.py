@@ -108,7 +108,8 @@ def _equal(keys: KeyRelations, bands: Sequence[str]) -> Iterator[Pairs]:
 
 def treatment_of_short(params: Mapping[str, Any]) -> str:
     """Treatment of texts with fewer tokens than the window, for the parameters of MinHash."""
-    return str(params.get("short") or ("data_juicer" if params.get("hash") == "data_juicer" else "compare"))
+    usual = {"data_juicer": "data_juicer", "datatrove": "keep"}
+    return str(params.get("short") or usual.get(str(params.get("hash")), "compare"))
 
 
 def bands_and_rows(params: Mapping[str, Any]) -> tuple[int, int]:

@@ -38,9 +38,10 @@ def optimum(threshold: float, permutations: int) -> tuple[int, int]:
 
 
 def band_keys(minima: np.ndarray, bands: int, rows_per_band: int) -> np.ndarray:
-    """Key of each band, uint64 (rows, bands), equal where its `rows_per_band` minima are equal."""
+    """Key of each band, uint64 (rows, bands), equal where its `rows_per_band` minima (uint32 or uint64) are equal."""
     keys = np.empty((len(minima), bands), np.uint64)
-    _band_keys(minima, rows_per_band, keys)
+    halves = minima.view(np.uint32)  # a minimum of 64 bits counts as two
+    _band_keys(halves, rows_per_band * (minima.itemsize // 4), keys)
     return keys
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from refinery.kernels.dedup.minhash import NONE, fast_minima
 from refinery.kernels.dedup.minhash_bands import match_keys
+from refinery.kernels.dedup.minhash_datatrove import datatrove_minima
 from refinery.kernels.dedup.minhash_exact import data_juicer_minima
 from refinery.kernels.dedup.minhash_shingles import shingle_sets
 from refinery.kernels.dedup.shingles import Room, Tokens, tokens
@@ -32,15 +33,33 @@ def split(
     return tokens(column, tokenization, lowercase, ignore_pattern, tokenizer_model, room)
 
 
+class DatatroveHash(NamedTuple):
+    """Choice among datatrove's hash functions; see `minhash_datatrove.datatrove_minima`."""
+
+    seed: int = 1
+    precision: int = 64
+    function: str = "xxhash"
+
+
 def signatures(
-    split: Tokens, window: int, hash: str, permutations: int, bands: int, rows_per_band: int, short: str
+    split: Tokens,
+    window: int,
+    hash: str,
+    permutations: int,
+    bands: int,
+    rows_per_band: int,
+    short: str,
+    choice: DatatroveHash | None = None,
 ) -> pa.Array:
     """Struct of `bands` (list of uint64, one key per band), `signature` (binary, two bytes per permutation), and `short`.
 
-    `short` is true for a text of fewer tokens than the window. Such a text has the largest value for each minimum where the
+    choice: of the hash `datatrove`. `short` is true for a text of fewer tokens than the window. Such a text has the largest value for each minimum where the
     parameter is `data_juicer`, it is one shingle where it is `compare` (without tokens: NULL), and else NULL. NULL for a NULL text.
     """
     few = np.diff(split.firsts) <= window
+    if hash == "datatrove":
+        minima, present = datatrove_minima(split, window, bands * rows_per_band, *(choice or DatatroveHash()))
+        return match_keys(minima, present, bands, rows_per_band, few)
     minima, present = (data_juicer_minima if hash == "data_juicer" else fast_minima)(split, window, permutations)
     if short == "keep":
         present = present & ~few

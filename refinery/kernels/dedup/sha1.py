@@ -101,6 +101,23 @@ def _of_several(data, begins, ends, order, at, n, out, lanes):
             _move(lanes, busy, lane)
 
 
+@kernel
+def sha1_64(data, begin, end, lanes):
+    """First eight bytes of the SHA-1 of data[begin:end], little-endian (uint64), in the first lane alone.
+
+    ROOM bytes behind the string must be readable. lanes: of `lanes`.
+    """
+    for word in range(len(START)):
+        lanes.states[word, 0] = _START[word]
+    place, left = begin, BLOCK  # a string has one block at least
+    while left > SINGLE:
+        _next_block(data, begin, end, place, lanes.blocks, 0)
+        advance(lanes.blocks, lanes.states)
+        left = end - place
+        place += BLOCK
+    return np.uint64(swapped(lanes.states[0, 0])) | (np.uint64(swapped(lanes.states[1, 0])) << np.uint64(32))
+
+
 @inlined
 def _begin(k, begins, lanes, lane):
     lanes.strings[lane], lanes.places[lane] = k, begins[k]

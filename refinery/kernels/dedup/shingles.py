@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.common.cached import cached
-from refinery.kernels.core.arrow import Texts, of_texts, replaced, texts, texts_at
+from refinery.kernels.core.arrow import Texts, of_texts, replaced, strings, texts, texts_at
 from refinery.kernels.core.blocks import (
     BLOCK,
     HALF,
@@ -33,10 +33,10 @@ from refinery.kernels.core.utf8 import decode, encode
 from refinery.kernels.models import sentencepiece
 from refinery.kernels.words import subwords, words
 
-TOKENIZATIONS = ("space", "punctuation", "character", "sentencepiece", "word")
+TOKENIZATIONS = ("space", "punctuation", "character", "sentencepiece", "word", "english")
 
 DROPPED, TOKEN, SEPARATOR = 0, 1, 2  # kinds of a character, in the low two bits of a rule
-SPACE = 0x20
+LINE_FEED, SPACE = 0x0A, 0x20
 AT_LEAST = 4  # bytes of plain text that are worth taking at once
 KEPT = 64 << 20  # most bytes of an array that a `Room` keeps
 ROOM = 64  # bytes behind `data` that a kernel may read without a test
@@ -109,18 +109,23 @@ def tokens(
 
     tokenization: `space` splits at U+0020 alone, empty tokens left out; `punctuation` at every single character of the
     general category P, empty tokens kept; `character` gives code points; `sentencepiece` the pieces of
-    `tokenizer_model`; all of these as in Data-Juicer's MinHash and SimHash. `word` gives runs of \\w joined by a space.
+    `tokenizer_model`; all of these as in Data-Juicer's MinHash and SimHash. `word` gives runs of \\w joined by a space, `english`
+    the words and marks of spaCy's English rules, which are cut before the text is lowered.
     A NULL row has no tokens. room: of the caller, who needs the tokens no longer when it is given again.
     Raises ValueError for another tokenization and `regex.error` for an invalid pattern.
     """
     if tokenization not in TOKENIZATIONS:
         raise ValueError(f"tokenization is {tokenization!r}, which is not one of {', '.join(TOKENIZATIONS)}")
+    if tokenization == "english" and ignore_pattern:
+        column, lowercase, ignore_pattern = _prepared(texts(column).array, lowercase, ignore_pattern), False, None
     one_class = ignore_pattern if ignore_pattern and _ONE_CLASS.fullmatch(ignore_pattern) else None
     if tokenization == "sentencepiece" or (ignore_pattern and not one_class):
         column = _prepared(texts(column).array, lowercase, ignore_pattern)
         lowercase, one_class = False, None
     if tokenization == "sentencepiece":
         return _pieces(column, tokenizer_model or "")
+    if tokenization == "english":
+        column, tokenization = _english(texts(column).array), "space"
     rules = _rules(tokenization, lowercase, one_class)
     view = _lowered(texts(column), rules) if lowercase else texts(column)
     return _split(view, tokenization, rules, room or Room())
@@ -135,6 +140,16 @@ def _prepared(column: pa.Array, lowercase: bool, ignore_pattern: str | None) -> 
         without = _compiled(ignore_pattern).sub
         values = [text and without("", text) for text in values]
     return of_texts(values)
+
+
+def _english(column: pa.Array) -> pa.Array:
+    """The words of each text with a space between two."""
+    from refinery.kernels.words.english_words import english_words  # its tables are large, and few recipes need it
+
+    joined = texts(english_words(column)[1])
+    data = joined.data.copy()
+    data[data == LINE_FEED] = SPACE  # no word holds either
+    return strings(data, joined.offsets, joined.valid)
 
 
 @lru_cache(maxsize=16)
