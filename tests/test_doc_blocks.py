@@ -74,6 +74,14 @@ ELSEWHERE = {
     ("assets", '"model": {"type": "file"'): "tests.test_doc_blocks:test_parts_of_headers_are_literals",
     ("cookbook", ""): "tests.test_cookbook",
     ("tutorial", ""): "tests.test_tutorial",
+    (
+        "deduplication",
+        "refinery signatures write",
+    ): "tests.cli.test_signatures:test_signatures_of_a_run_become_the_index_of_another",
+    (
+        "deduplication",
+        "refinery signatures read",
+    ): "tests.cli.test_signatures:test_signatures_of_a_run_become_the_index_of_another",
     ("extending", '"resources": {"files"'): "tests.test_doc_blocks:test_parts_of_headers_are_literals",
     ("writing-kernels", '"functions": {'): "tests.test_doc_blocks:test_parts_of_headers_are_literals",
     (
