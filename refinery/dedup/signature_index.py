@@ -43,6 +43,13 @@ def remember(folder: Path, step: Any, operator: Operator) -> Remembered:
     named = step.params.get("index")
     if not named:
         raise DataError(f"{step.where}: {step.name} has no index to read signatures into; set index: FOLDER")
+    try:
+        return _remember(folder, named, step, operator)
+    except OSError as error:  # of the index they are other errors
+        raise DataError(f"{error.filename or folder}: cannot be read: {error.strerror or error}") from error
+
+
+def _remember(folder: Path, named: str, step: Any, operator: Operator) -> Remembered:
     layout = Layout.of(step.params)
     ranks = ranks_of(folder, layout)
     contents = _contents(folder, ranks, layout)

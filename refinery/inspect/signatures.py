@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import glob
 import os
+import secrets
 import shutil
-import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -71,40 +72,21 @@ def write_signatures(work_dir: Path, folder: Path, named: str | None = None) -> 
     )
 
 
-class _new_folder:
-    """A folder beside the wanted one, which gets its name at the end, or is removed after an error."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = Path(os.path.abspath(folder))
-
-    def __enter__(self) -> Path:
-        if os.path.lexists(self._folder) and not (self._folder.is_dir() and not any(self._folder.iterdir())):
-            raise OutputError(f"{self._folder}: there is something here already; name a new or empty folder")
-        try:
-            self._folder.parent.mkdir(parents=True, exist_ok=True)
-            self._aside = Path(tempfile.mkdtemp(prefix=f".{self._folder.name}-", dir=self._folder.parent))
-        except OSError as error:
-            raise OutputError(f"{self._folder}: cannot be made: {error.strerror or error}") from error
-        return self._aside
-
-    def __exit__(self, kind: Any, error: Any, _: Any) -> None:
-        if kind is None:
-            try:
-                self._aside.chmod(0o777 & ~_umask())
-                os.rename(self._aside, self._folder)  # over an empty folder at most
-            except OSError as failure:
-                shutil.rmtree(self._aside, ignore_errors=True)
-                raise OutputError(f"{self._folder}: cannot be made: {failure.strerror or failure}") from failure
-            return
-        shutil.rmtree(self._aside, ignore_errors=True)
-        if isinstance(error, OSError):
-            raise OutputError(f"{self._folder}: cannot be written: {error.strerror or error}") from error
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+@contextmanager
+def _new_folder(folder: Path) -> Iterator[Path]:
+    """A folder beside the wanted one, which gets its name at the end, or is removed after an error. Raises OutputError."""
+    target = Path(os.path.abspath(folder))
+    if os.path.lexists(target) and not (target.is_dir() and not any(target.iterdir())):
+        raise OutputError(f"{folder}: there is something here already; name a new or empty folder")
+    aside = target.with_name(f".{target.name}-{secrets.token_hex(4)}")
+    try:
+        aside.mkdir(parents=True)
+        yield aside
+        os.rename(aside, target)  # over an empty folder at most
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot be written: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
 
 
 def _write_rank(folder: Path, rank: int, file: Exported, text_key: str, params: Mapping[str, Any]) -> tuple[int, int]:

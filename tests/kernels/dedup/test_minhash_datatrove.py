@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from refinery.kernels.dedup.minhash_datatrove import datatrove_minima
 from refinery.kernels.dedup.minhash_texts import split
 from refinery.kernels.dedup.shingles import tokens
 from refinery.kernels.words import spacy_words
+from tests.kernels.dedup.test_minhash import clusters
 
 HASHES: dict[tuple[str, int], Any] = {
     ("xxhash", 64): lambda value: xxhash.xxh64_intdigest(value),
@@ -72,7 +74,7 @@ def test_minima_of_any_words_are_those_of_the_formula(
 
 
 @pytest.mark.parametrize("name", ["minhash_default", "minhash_3grams_9x5_sha1_32"])
-def test_signatures_and_pairs_are_those_of_datatrove(recorded: Path, name: str) -> None:
+def test_signatures_and_clusters_are_those_of_datatrove(recorded: Path, name: str) -> None:
     home = recorded / "datatrove" / "dedup"
     known = json.loads((home / f"{name}.json").read_text(encoding="utf-8"))
     lines = (home / "dedup_docs.jsonl").read_text(encoding="utf-8").rstrip("\n").split("\n")
@@ -87,10 +89,14 @@ def test_signatures_and_pairs_are_those_of_datatrove(recorded: Path, name: str) 
     assert {ids[row] for row in np.flatnonzero(~present)} == set(known["without_shingles"])
     for document, signature in known["signatures"].items():
         assert minima[ids.index(document)].reshape(buckets, rows).tolist() == signature
-    keys = band_keys(minima, buckets, rows)
-    for pair in known["stage2_pairs"]:
-        one, other = (keys[ids.index(pair[end])] for end in "ab")
-        assert int((one == other).sum()) >= pair["buckets"] > 0
+    keys = band_keys(minima, buckets, rows).tolist()
+    groups = defaultdict(list)
+    for row, first in enumerate(
+        clusters([{"bands": key} if some else None for key, some in zip(keys, present, strict=True)])
+    ):
+        groups[first].append(ids[row])
+    own = sorted(sorted(group) for group in groups.values() if len(group) > 1)
+    assert own == sorted(sorted(cluster["ids"]) for cluster in known["clusters"])
 
 
 def test_english_tokens_are_the_words_of_datatrove() -> None:
