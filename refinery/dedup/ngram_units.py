@@ -35,7 +35,7 @@ def units_of(rows: pa.Array, sizes: pa.ListArray) -> Units:
 
 def keys_of_units(marks: pa.Table) -> pa.Table:
     """Match keys of units, one for each (`_row`, `key`). The first n-gram stands for a unit: most of its copies have it, too."""
-    if "ngrams" not in marks.column_names:
+    if "sizes" not in marks.column_names:
         return marks.select(["_row", "key"])
     units, ngrams = units_of(whole(marks["_row"]), whole(marks["sizes"])), numbers(items(whole(marks["ngrams"])))
     some, firsts = units.sizes > 0, np.cumsum(units.sizes) - units.sizes

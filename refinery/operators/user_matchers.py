@@ -54,6 +54,7 @@ def _data_of(path: Path) -> dict[str, Any]:
     optional = {
         "any_type": getattr(matcher, "any_type", False),
         "direct": "",
+        "by_value": False,
     }  # clusters compare shipped match keys alone
     return {name: getattr(matcher, name) for name in _DATA} | optional
 

@@ -130,7 +130,10 @@ def test_a_file_without_a_matcher_is_refused(operators: Path) -> None:
 
 
 def test_an_unknown_matcher_is_named(operators: Path) -> None:
-    with pytest.raises(OperatorError, match="match must be one of keys, bands, hamming, cosine, units, not 'window'"):
+    with pytest.raises(
+        OperatorError,
+        match="match must be one of keys, bands, hamming, cosine, units, ngrams, substrings, not 'window'",
+    ):
         read_operator(operators / "deduplicators" / "recrawl_deduplicator.sql")
 
 

@@ -12,8 +12,6 @@ from refinery.planning.plan import Plan
 from refinery.recipe import Recipe
 from refinery.recipe.executors import on_cluster
 
-# Matchers whose clusters a change can follow, see `sample_groups` and `unit_groups`.
-_FOLLOWED = ("keys", "bands", "cosine", "units")
 # Rules of deduplicators of units whose statements treat every key by itself.
 _RULES = {"more_documents_than", "first_stays"}
 # Parameters of deduplicators that look at all samples.
@@ -66,12 +64,12 @@ def _of_step(step: Any, library: Library) -> Iterator[str]:
     operator = library.operators[step.name]
     if operator.kind != "deduplicator":
         return
-    if operator.matcher_path is not None or operator.match not in (*_FOLLOWED, "hamming"):
+    if operator.matcher_path is not None:
         yield f"{step.where}: {step.name} compares samples in a way of its own"
     elif operator.matcher.takes_units:
-        if operator.rule.get("kind") not in _RULES:
+        if not operator.matcher.by_value or operator.rule.get("kind") not in _RULES:
             yield f"{step.where}: {step.name} compares units in a way of its own"
-    elif not _has_columns(operator.sample_matcher, step.params):
+    elif not operator.matcher.by_value or not _has_columns(operator.sample_matcher, step.params):
         yield f"{step.where}: {step.name} compares all samples with each other"
     if step.params.get("keep") == NEWEST:
         yield f"{step.where}: {step.name}: keep: newest fails where no sample has a date"

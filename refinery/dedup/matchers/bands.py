@@ -31,7 +31,8 @@ class BandMatcher(SampleDefaults):
     only_compares: frozenset[str] = frozenset(VERIFY_PARAMS)
     measured: tuple[str, str] | None = ("jaccard_threshold", "estimated_jaccard")
     params: Mapping[str, dict[str, Any]] = VERIFY_PARAMS | SURVIVOR_PARAMS
-    direct: str = "bands"
+    direct: str = "shared band"
+    by_value: bool = True
     match: MatchSql = MatchSql("'band ' || found.how", estimate="estimate_jaccard(one.signature, other.signature)")
 
     def described(self, operator: Any, params: Mapping[str, Any]) -> list[str]:

@@ -59,7 +59,8 @@ class CosineMatcher(SampleDefaults):
 
     columns: tuple[MatchColumn, ...] = (_BANDS, MatchColumn("embedding", compared=False))
     only_compares: frozenset[str] = frozenset({"cosine_threshold"})
-    direct: str = "cosine"
+    direct: str = "angle"
+    by_value: bool = True
     match: MatchSql = MatchSql(f"printf('cosine %.6f', 1 - found.how / {STEPS})", joined=False)
 
     def described(self, operator: Any, params: Mapping[str, Any]) -> list[str]:

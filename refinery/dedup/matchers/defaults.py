@@ -18,6 +18,7 @@ class SampleDefaults:
     measured: tuple[str, str] | None = None
     any_type: bool = False
     direct: str = ""
+    by_value: bool = False
 
     def problem(self, header: Mapping[str, Any]) -> str:
         """Every header fits."""

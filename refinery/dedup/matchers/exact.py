@@ -23,7 +23,8 @@ class ExactMatcher(SampleDefaults):
 
     columns: tuple[MatchColumn, ...] = (MatchColumn("key"),)
     any_type: bool = True
-    direct: str = "keys"
+    direct: str = "equality"
+    by_value: bool = True
     match: MatchSql = MatchSql("CAST(one.key AS VARCHAR)")
 
     def described(self, operator: Any, params: Mapping[str, Any]) -> list[str]:

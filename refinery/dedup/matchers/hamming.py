@@ -32,7 +32,7 @@ class HammingMatcher(SampleDefaults):
     columns: tuple[MatchColumn, ...] = (MatchColumn("simhash", number=True),)
     only_compares: frozenset[str] = frozenset({"hamming_distance", "num_blocks"})
     measured: tuple[str, str] | None = ("hamming_distance", "hamming_distance")
-    direct: str = "hamming"
+    direct: str = "distance"
     match: MatchSql = MatchSql("'distance ' || found.how", distance="found.how", joined=False)
 
     def described(self, operator: Any, params: Mapping[str, Any]) -> list[str]:

@@ -143,7 +143,8 @@ class Matcher(Protocol):
     columns: that the body of an operator selects. takes_units: parts of texts are removed, not samples. params: of every
     operator with this matcher, besides its own. only_compares: parameters that decide pairs, but no match key; an index
     can be used with other values of these. measured: a parameter that bounds a match, and the statistic that the ledger
-    shows for it.
+    shows for it. by_value: a pair, or a unit to remove, depends on no sample without one of its values, so a corpus decides
+    anew about the samples with touched values alone (`refinery.corpus.incremental`).
     """
 
     @property
@@ -156,6 +157,8 @@ class Matcher(Protocol):
     def only_compares(self) -> frozenset[str]: ...
     @property
     def measured(self) -> tuple[str, str] | None: ...
+    @property
+    def by_value(self) -> bool: ...
 
     def problem(self, header: Mapping[str, Any]) -> str:
         """The reason why a header does not fit; "" if it does."""

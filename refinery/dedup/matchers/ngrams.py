@@ -47,6 +47,7 @@ class NgramMatcher:
     """Units match when a Bloom filter has most of their n-grams. `ngrams` and `sizes`: of each text, unit by unit."""
 
     columns: tuple[MatchColumn, ...] = (MatchColumn("ngrams"), MatchColumn("sizes"))
+    by_value: bool = False
     takes_units: bool = True
     params: Mapping[str, dict[str, Any]] = field(default_factory=lambda: _RAILS)
     only_compares: frozenset[str] = frozenset()

@@ -34,6 +34,7 @@ class SubstringMatcher:
     """
 
     columns: tuple[MatchColumn, ...] = (MatchColumn("items", form="tuples", each="place key content content_2"),)
+    by_value: bool = False
     takes_units: bool = True
     params: Mapping[str, dict[str, Any]] = field(default_factory=lambda: _RAILS)
     only_compares: frozenset[str] = frozenset()

@@ -16,6 +16,7 @@ class UnitMatcher:
     """Units match when their keys are equal; the field `rule` of a header says which of them are removed."""
 
     columns: tuple[MatchColumn, ...] = (MatchColumn("units", form="rows", each="key"),)
+    by_value: bool = True
     takes_units: bool = True
     params: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     only_compares: frozenset[str] = frozenset()

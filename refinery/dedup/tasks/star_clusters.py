@@ -77,10 +77,10 @@ def settle(
 def _values(marks: MatchKeys, kind: str) -> pa.Table:
     """The match keys that are compared, by members."""
     names = {
-        "bands": [name for name in marks.columns if name.startswith("band_")],
-        "hamming": ["simhash"],
-        "cosine": ["embedding"],
-        "keys": [],
+        "shared band": [name for name in marks.columns if name.startswith("band_")],
+        "distance": ["simhash"],
+        "angle": ["embedding"],
+        "equality": [],
     }[kind]
     columns = ", ".join(["_row", *names])
     return marks.con.sql(f"SELECT {columns} FROM marks SEMI JOIN members USING (_row) ORDER BY _row").to_arrow_table()
@@ -89,13 +89,13 @@ def _values(marks: MatchKeys, kind: str) -> pa.Table:
 def _direct(direct: Mapping[str, Any], values: pa.Table, compared: pa.Table | None, rows: np.ndarray) -> Direct:
     """The comparison. values: match keys of the members. compared: their shingles. rows: the members, ascending."""
     kind = direct["kind"]
-    if kind == "hamming":
+    if kind == "distance":
         return DirectDistance(numbers(values["simhash"]), int(direct["distance"]))
-    if kind == "cosine":
+    if kind == "angle":
         vectors = values["embedding"].combine_chunks()
         flat = numbers(vectors.flatten()).astype(np.float32).reshape(len(vectors), -1)
         return DirectCosine(flat, float(direct["threshold"]), STEPS)
-    if kind == "keys":
+    if kind == "equality":
         return DirectKeys()
     names = sorted((name for name in values.column_names if name != "_row"), key=lambda name: int(name[5:]))
     bands = np.stack([numbers(values[name]) for name in names], axis=1)
