@@ -25,6 +25,7 @@ from refinery.execution.run import execute
 from refinery.io.model import Shard
 from refinery.io.readers.read import read
 from refinery.io.sources import carrier
+from refinery.io.writers.registry import writer_of
 from refinery.operators import Library
 from refinery.planning.discovery import InputSettings, discover
 from refinery.recipe import Recipe
@@ -63,7 +64,7 @@ class ReferenceEngine:
         counts = Counts(outcome.counts.kept, outcome.counts.removed, outcome.counts.quarantined)
         comparison = _Comparison(change, numbers)
         kept = KeptSamples(tuple(map(str, outcome.outputs)), outcome.counts.kept)
-        files = comparison.of(outcome.run_dir.database, kept, recipe.export_format == "jsonl")
+        files = comparison.of(outcome.run_dir.database, kept, writer_of(recipe.export_format).plain_lines)
         new_rows = {number: rows[number] or 0 for number in change.added}
         return Delta(*files, new_rows, counts, tuple(map(str, outcome.alarms)))
 

@@ -76,7 +76,7 @@ def of_another_user(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def seen_by(look: Any) -> Any:
         def looked(path: Any, *arguments: Any, **named: Any) -> Any:
             found = look(path, *arguments, **named)
-            if not str(path).startswith(str(folder)):
+            if not Path(path).is_relative_to(folder):
                 return found
             return os.stat_result([*found[:4], found[4] + 1, *found[5:10]])
 
@@ -93,7 +93,7 @@ def test_a_folder_of_another_user_is_not_used(tmp_path: Path, monkeypatch: pytes
     shared = tmp_path / "tmp" / f"refinery-{os.geteuid()}"
     of_another_user(shared, monkeypatch)
     found = cache_root()
-    assert not str(found).startswith(str(shared)) and found.parent == tmp_path / "tmp" and mode(found) == 0o700
+    assert found != shared and found.parent == tmp_path / "tmp" and mode(found) == 0o700
     assert os.environ["REFINERY_CACHE_DIR"] == str(found)  # for worker processes
 
 

@@ -23,7 +23,9 @@ AMBIGUOUS = {"text", "json"}
 ELSEWHERE = {
     "inspect/card/croissant.py": "media types of Croissant",
     "inspect/card/exported.py": "functions of DuckDB in printed queries",
+    "inspect/forecast/reading.py": "groups of rows, which Parquet alone has",
     "inspect/forecast/sampled.py": "the format of the sample's own files",
+    "inspect/forecast/scratch.py": "the format of the sample's own files",
     "results/views/input_macro.py": "functions of DuckDB that read an input",
 }
 QUOTED = re.compile("|".join(f"[\"']{re.escape(name)}[\"']" for name in sorted(NAMES)))

@@ -56,7 +56,9 @@ def test_a_terminal_shows_the_waterfall(run: refinery.Run) -> None:
 
 
 def test_public_names_are_completed() -> None:
-    assert dir(refinery) == ["Run", "__version__", "compile", "open", "register", "run"]
+    assert dir(refinery) == [
+        *("Run", "__version__", "add", "compile", "open", "open_corpus", "register", "run", "withdraw")
+    ]
     assert all(getattr(refinery, name) for name in dir(refinery))
 
 
