@@ -1,7 +1,7 @@
 """Measure what adds to a corpus cost as it grows: processor time of each of many adds of equal size.
 
     python bench/growth.py documents.parquet --adds 24 --documents 4000
-    python bench/growth.py documents.parquet --recipe lines --out /tmp/growth
+    python bench/growth.py documents.parquet --recipe lines --out outputs/growth
 
 The texts of an add are put together from sentences of the documents, and two lines of each are in many; `--copies` of them are texts of
 earlier adds with a sentence more.

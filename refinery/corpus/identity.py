@@ -1,4 +1,4 @@
-"""What decides the results of a corpus besides its data; a change of it is refused, with the difference."""
+"""Identity of a corpus: all that decides its results besides its data. A change of it is refused, with the difference."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class StagePass:
         rows: Sequence[np.ndarray],
         carried: pa.Table | None,
     ) -> Passed:
-        """What workers have left. rows: numbers in the corpus of each shard's rows. carried: what they were given."""
+        """Files of the workers. rows: numbers in the corpus of each shard's rows. carried: the input of the workers."""
         lines, names = self._plan.lines, self.carried_after(planned)
         kept, values, facts, gone, step, keys = [], [], [], [], [], []
         for result, own in zip(results, rows, strict=True):

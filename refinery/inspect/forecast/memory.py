@@ -28,7 +28,7 @@ def memory_now() -> int:
 
 
 def release() -> None:
-    """Give memory that is free back to the system, so that what is measured next does not live on it."""
+    """Give free memory back to the system, so that the next measurement does not use it."""
     pa.default_memory_pool().release_unused()
     with suppress(OSError, AttributeError):  # only the GNU C library has it
         ctypes.CDLL(None).malloc_trim(0)
@@ -60,7 +60,7 @@ class PeakMemory:
 
 @dataclass(frozen=True)
 class Held:
-    """What a run holds in memory. batch: mean bytes of a shard, not compressed. shards, rows: their numbers."""
+    """Contents of a run's memory. batch: mean bytes of a shard, not compressed. shards, rows: their numbers."""
 
     batch: float
     shards: int

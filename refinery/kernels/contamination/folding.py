@@ -1,4 +1,4 @@
-"""How characters count when texts are compared with evaluation items: letters without case and accents, all else divides words."""
+"""Folding of characters before texts are compared with evaluation items: letters without case and accents; all else divides words."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ _BATCH = 20_000  # texts whose words are cut at once
 
 
 class Pieces(NamedTuple):
-    """What kernels read of the pieces.
+    """Arrays of the pieces that kernels read.
 
     starts, places: of the occurrences of each n-gram, by its value in the table: begin of its occurrences, and occurrences as piece
     << 8 | word. first_words: of each piece, one more than pieces. weights, plain: of each word, with and without regard to other items (`word_weights`). is_number: of each word. needed: fewest

@@ -21,7 +21,7 @@ from refinery.kernels.words import language_words
 
 
 class Grams(NamedTuple):
-    """Which n-grams of an item count, and how words are made: n, of the query alone, across query and label, flags, language."""
+    """Choice of the n-grams of an item, and of words: n, of the query alone, across query and label, flags, language."""
 
     n: int
     of_query: bool
