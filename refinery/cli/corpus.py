@@ -104,7 +104,7 @@ def lines_of(folder: Path, report: Report, dry_run: bool) -> list[str]:
 
 
 def _changes(report: Report) -> bool:
-    """True if the change has published a snapshot; a dry run publishes none."""
+    """True if the corpus changes: by a snapshot, or in a dry run by one that is not published."""
     return report.published or report.withdrawn > 0 or report.back + report.gone + report.changed > 0
 
 
