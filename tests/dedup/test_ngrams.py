@@ -115,7 +115,7 @@ def stored(folder: Path, texts: Sequence[Sequence[Sequence[int]]], cuts: Sequenc
 
 
 class Inputs:
-    """What the tasks of a filter need of the input of a deduplicator."""
+    """Input of a deduplicator, as the tasks of a filter read it."""
 
     def __init__(self, folder: Path, files: list[str], **params: Any) -> None:
         defaults = {"expected_ngrams": None, "on_excess": "warn", "max_removed_share": None}

@@ -57,7 +57,7 @@ def kept_ids(run: Run) -> list[int]:
 
 
 def check_tables(run: Run, count: int) -> None:
-    """What the tables say: a sample is kept in place of those that name it, and every removed one names one that stays."""
+    """Hold the tables to the rule: a sample is kept in place of those that name it, and every removed one names one that stays."""
     kept = set(kept_ids(run))
     pairs = rows(run, "duplicates", "_row, kept, via")
     assert {row for row, *_ in pairs} == set(range(count)) - kept

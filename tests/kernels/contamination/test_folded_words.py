@@ -21,7 +21,7 @@ TEXT = st.text(st.sampled_from(NASTY), max_size=40)
 
 
 def folded(char: str) -> str | None:
-    """What a character counts as: letters, `""` for nothing, None for a character that divides words."""
+    """Folding of a character: letters, `""` for nothing, None for a character that divides words."""
     category = unicodedata.category(char)
     if char in "'\u2019\u02bc\uff07" or category[0] == "M" or category == "Cf":
         return ""
