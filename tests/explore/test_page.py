@@ -89,7 +89,7 @@ def test_a_bound_dragged_with_the_mouse_gives_the_rows_of_tune(watched: Watched,
     assert value > 3 and counted(page) == {"min_num": value}
     alone, together = by_tune(folder, 3, "min_num", value)
     assert (rows_of(page, "kept by this filter"), rows_of(page, "kept by all steps")) == (alone.rows, together.rows)
-    page.wait_for_selector(".samples article")
+    page.wait_for_selector(".samples:not([aria-busy]) article")  # not those of a value on the way
     inside = page.locator(".samples section").first.locator(".text").all_inner_texts()
     assert {len(text.split()) for text in inside} == {value}
 
