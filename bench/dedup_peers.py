@@ -51,7 +51,15 @@ COMPARISONS = (
     Comparison("n-grams in a Bloom filter", {"bloom_deduplicator": {"as": "datatrove"}}, "datatrove", "datatrove_bloom.py"),
     Comparison(
         "MinHash, 14 bands of 8",
-        {"document_minhash_deduplicator": {"normalize": "datatrove", "tokenization": "word", "n_grams": 5, "num_buckets": 14}},
+        {
+            "document_minhash_deduplicator": {
+                "normalize": "datatrove",
+                "tokenization": "english",
+                "hash": "datatrove",
+                "num_buckets": 14,
+                "hashes_per_bucket": 8,
+            }
+        },
         "datatrove",
         "datatrove_minhash.py",
     ),

@@ -16,8 +16,9 @@ import pyarrow as pa
 import regex
 
 from refinery.common.lazy import pc
+from refinery.common.packages import installed_version
 from refinery.kernels.core.arrow import EXACT, flags, of_texts, strings, texts
-from refinery.kernels.core.charclass import CODE_POINTS
+from refinery.kernels.core.charclass import CODE_POINTS, kept
 from refinery.kernels.core.jit import entry, kernel
 from refinery.kernels.core.utf8 import decode, encode
 
@@ -59,6 +60,10 @@ def simplified(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 @lru_cache(maxsize=1)
 def _table() -> np.ndarray:
     """Rules by code point, int32: output code point << 3 | kind, -1 for characters that need Python."""
+    return kept(f"datatrove-normalized-regex{installed_version('regex')}", np.int32, _build)
+
+
+def _build() -> np.ndarray:
     table = np.arange(CODE_POINTS, dtype=np.int32) << 3
     for start in range(0, CODE_POINTS, 256):
         block = "".join(map(chr, range(start, start + 256)))

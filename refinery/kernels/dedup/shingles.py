@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.common.cached import cached
+from refinery.common.packages import installed_version
 from refinery.kernels.core.arrow import Texts, of_texts, replaced, strings, texts, texts_at
 from refinery.kernels.core.blocks import (
     BLOCK,
@@ -27,7 +28,7 @@ from refinery.kernels.core.blocks import (
     low_bits,
     wide,
 )
-from refinery.kernels.core.charclass import CODE_POINTS
+from refinery.kernels.core.charclass import CODE_POINTS, WORD, classes, kept
 from refinery.kernels.core.jit import entry, inlined
 from refinery.kernels.core.utf8 import decode, encode
 from refinery.kernels.models import sentencepiece
@@ -243,9 +244,9 @@ def _rules(tokenization: str, lowercase: bool, ignored: str | None) -> ShingleRu
         kinds[SPACE] = SEPARATOR
     elif tokenization == "word":
         kinds[:] = SEPARATOR
-        kinds[_matching(r"\w")] = TOKEN
+        kinds[(classes() & WORD) != 0] = TOKEN
     elif tokenization == "punctuation":
-        kinds[_matching(r"\p{P}")] = SEPARATOR
+        kinds[kept(f"punctuation-regex{installed_version('regex')}", np.bool_, _punctuation)] = SEPARATOR
     if ignored:
         kinds[_matching(ignored)] = DROPPED
     target = np.maximum(written, 0)
@@ -265,6 +266,12 @@ def _is_plain(kinds: np.ndarray, written: np.ndarray) -> bool:
     lower = np.where((as_is >= 65) & (as_is <= 90), as_is | 32, as_is)
     tokens = np.where(as_is == SPACE, SEPARATOR, TOKEN)
     return bool((kinds[:128] == tokens).all() and any((written[:128] == form).all() for form in (as_is, lower)))
+
+
+def _punctuation() -> np.ndarray:
+    table = np.zeros(CODE_POINTS, np.bool_)
+    table[_matching(r"\p{P}")] = True
+    return table
 
 
 @lru_cache(maxsize=8)
