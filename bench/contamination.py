@@ -115,7 +115,7 @@ def speed(corpus: str) -> None:
         best = min(_seconds(view, index) for _ in range(3))
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
         print(
-            f"| {size:,} | {len(index.owners):,} | {built:.1f} | {memory:,.0f} | {view.size / 1e6 / best:.0f} |",
+            f"| {size:,} | {len(index.pieces.needed):,} | {built:.1f} | {memory:,.0f} | {view.size / 1e6 / best:.0f} |",
             flush=True,
         )
 

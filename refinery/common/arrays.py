@@ -30,14 +30,27 @@ def read_arrays(path: str | os.PathLike[str], count: int) -> list[np.ndarray]:
     Raises OSError for a missing file, ValueError for one that does not hold `count` arrays and nothing else.
     """
     with pa.OSFile(os.fspath(path)) as file:
-        try:
-            booleans, *arrays = [pa.ipc.read_tensor(file).to_numpy().copy() for _ in range(count + 1)]
-        except (pa.ArrowException, OSError) as error:
-            raise ValueError(f"not a file of {count} arrays: {os.fspath(path)}") from error
-        if file.tell() != file.size():
-            raise ValueError(f"more than {count} arrays: {os.fspath(path)}")
+        return _arrays(file, path, count, copied=True)
+
+
+def mapped_arrays(path: str | os.PathLike[str], count: int) -> list[np.ndarray]:
+    """The `count` arrays of a file, mapped into memory: processes that map it share its pages. They cannot be written.
+
+    The file may be removed meanwhile, but not changed. Raises as `read_arrays`.
+    """
+    return _arrays(pa.memory_map(os.fspath(path)), path, count, copied=False)
+
+
+def _arrays(file: pa.NativeFile, path: str | os.PathLike[str], count: int, copied: bool) -> list[np.ndarray]:
+    try:
+        booleans, *arrays = [pa.ipc.read_tensor(file).to_numpy() for _ in range(count + 1)]
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(f"not a file of {count} arrays: {os.fspath(path)}") from error
+    if file.tell() != file.size():
+        raise ValueError(f"more than {count} arrays: {os.fspath(path)}")
     if booleans.dtype != np.uint8 or booleans.shape != (count,):
         raise ValueError(f"not a file of {count} arrays: {os.fspath(path)}")
+    arrays = [array.copy() for array in arrays] if copied else arrays
     return [array.view(bool) if boolean else array for array, boolean in zip(arrays, booleans, strict=True)]
 
 

@@ -6,7 +6,7 @@ WITH given AS (
 names AS (
   SELECT unnest(json_keys(sets)) AS evaluation_set FROM given WHERE json_type(sets) = 'OBJECT'
   UNION
-  SELECT regexp_extract(parse_filename(path), '^[^.]*') FROM (
+  SELECT coalesce(nullif(regexp_extract(parse_filename(rtrim(path, '/')), '^[^.]*'), ''), 'set') FROM (
     SELECT unnest(CASE json_type(sets) WHEN 'ARRAY' THEN CAST(sets AS VARCHAR[]) ELSE [sets ->> '$'] END) AS path
     FROM given WHERE json_type(sets) <> 'OBJECT'
   )

@@ -17,7 +17,7 @@ OPERATOR = {
         "150. A text with other numbers or many other words amid those of the item is another problem. Items of fewer than min_words words are not looked for alone. "
         "docs/contamination.md shows how well this works."
     ),
-    "version": 1,
+    "version": 2,
     "params": {
         "sets": {
             "type": "files",
@@ -58,7 +58,10 @@ OPERATOR = {
             "doc": "Highest score of an item, 0 if none has 0.5; from 1 on, the text has a copy.",
         },
         "contamination_set": {"type": "VARCHAR", "doc": "Set of this item; empty for none."},
-        "contamination_item": {"type": "VARCHAR", "doc": "Id of this item, or its file and number."},
+        "contamination_item": {
+            "type": "VARCHAR",
+            "doc": "Id of this item, or its file and number; both, if rows before have the same id.",
+        },
         "contamination_part": {
             "type": "VARCHAR",
             "doc": "Part of this item: prompt, passage, choices, answer, or item for all but passages.",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import unicodedata
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,15 +13,19 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.common.cached import cached
-from refinery.common.paths import paths_in
-from refinery.kernels.contamination.item_index import ItemIndex, item_index
-from refinery.kernels.contamination.item_search import search
-from refinery.kernels.contamination.items import evaluation_sets, files_of_set, items_of
-from refinery.kernels.contamination.set_files import SetError, files_of, rows_of
+from refinery.common.digest import digest_of_file
+from refinery.common.paths import paths_in, printable
+from refinery.common.shared_arrays import shared_arrays
+from refinery.kernels.contamination.item_index import ARRAYS, ItemIndex, item_index
+from refinery.kernels.contamination.item_search import Found, search
+from refinery.kernels.contamination.item_texts import UNITS
+from refinery.kernels.contamination.items import EvaluationSet, evaluation_sets, files_of_set, items_of
+from refinery.kernels.contamination.set_files import SetError, below, files_of, rows_of, written
+from refinery.kernels.contamination.word_weights import LISTS
 from refinery.kernels.core.arrow import Texts, ints, of_texts, structs, texts
 from refinery.kernels.core.file_state import state_of
+from refinery.kernels.core.library import sources_digest
 
-SHOWN = 200  # items of a text that are listed
 PASSAGE = 300  # characters of a passage that are shown
 _TEXT_FIELDS = ("text", "content", "raw_content")
 
@@ -59,28 +65,58 @@ def common_texts(common: Any) -> Iterator[str]:
             try:
                 yield Path(path).read_text(encoding="utf-8-sig")
             except (OSError, UnicodeDecodeError) as error:
-                raise SetError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
+                raise SetError(f"{printable(path)}: {getattr(error, 'strerror', None) or error}") from None
             continue
         for file in files_of(path):
             for place, row in rows_of(file):
                 name = next((name for name in _TEXT_FIELDS if isinstance(row.get(name), str)), None)
                 if name is None:
-                    raise SetError(f"{file} ({place}): no field {', '.join(_TEXT_FIELDS)} with a text")
-                yield row[name]
+                    raise SetError(f"{printable(file)} ({place}): no field {', '.join(_TEXT_FIELDS)} with a text")
+                yield written(row[name])
 
 
 def index_of(sets: Any, common: Any, min_words: int) -> ItemIndex:
-    """The index of the sets, made once for each state of their files."""
-    files = [file for one in evaluation_sets(sets) for file in files_of_set(one)] + [
-        file for path in paths_in(common) for file in ([path] if path.lower().endswith(".txt") else files_of(path))
-    ]
-    return _index(json.dumps([sets, common]), min_words, tuple((file, state_of(file)) for file in files))
+    """The index of the sets: made once for their contents on this machine, and mapped by all processes. Raises SetError."""
+    files = [file for one in evaluation_sets(sets) for file in files_of_set(one)] + _common_files(common)
+    try:
+        return _index(json.dumps([sets, common]), min_words, tuple((file, state_of(file)) for file in files))
+    except OSError as error:
+        raise SetError(f"{printable(str(error.filename))}: {error.strerror or error}") from None
 
 
 @cached(2)
 def _index(given: str, min_words: int, files: Any) -> ItemIndex:
-    sets, common = json.loads(given)
-    return item_index(evaluation_sets(sets), [*common_texts(common)], min_words)
+    named, common = json.loads(given)
+    sets = evaluation_sets(named)
+
+    def make() -> list[np.ndarray]:
+        return item_index(sets, [*common_texts(common)], min_words).arrays()
+
+    return ItemIndex.of_arrays(shared_arrays("contamination", _key(sets, common, min_words), ARRAYS, make))
+
+
+def _key(sets: Sequence[EvaluationSet], common: Any, min_words: int) -> str:
+    """Digest of all that an index depends on: contents and names of files, parameters, code, and what Unicode Python has."""
+    own = [
+        (one.name, {**one.settings, "path": ""}, [(below(file, one.path), _digest(file)) for file in files_of_set(one)])
+        for one in sets
+    ]
+    shared = [(_is_plain(file), file.lower()[-16:], _digest(file)) for file in _common_files(common)]
+    code = sources_digest(), [_digest(file) for file in LISTS], unicodedata.unidata_version
+    return hashlib.sha256(json.dumps([own, shared, min_words, code]).encode()).hexdigest()
+
+
+def _digest(file: str | Path) -> str:
+    return digest_of_file(file).hexdigest()
+
+
+def _common_files(common: Any) -> list[str]:
+    return [file for path in paths_in(common) for file in ([path] if _is_plain(path) else files_of(path))]
+
+
+def _is_plain(path: str) -> bool:
+    """True for a file that is one text."""
+    return path.lower().endswith(".txt")
 
 
 def contaminations(column: pa.Array, index: ItemIndex, max_score: float, cut: bool) -> pa.Array:
@@ -90,38 +126,73 @@ def contaminations(column: pa.Array, index: ItemIndex, max_score: float, cut: bo
     view = texts(column)
     found = search(view, index)
     hits: list[list[Hit]] = [[] for _ in range(len(view))]
-    facts = {one.name: (one.items, one.too_short) for one in index.sets}
-    unit_pieces = np.repeat(np.arange(len(index.owners)), np.diff(index.pieces.first_units))
-    for (row, unit, start, end), score in zip(found.places.tolist(), found.scores.tolist(), strict=True):
-        name, item, alike = index.owners[unit_pieces[unit]]
-        share = round(min(score * float(index.pieces.shares[unit]), 1.0), 4)
-        hits[row].append(Hit(round(score, 4), share, name, item, index.names[unit], start, end, alike, *facts[name]))
+    for at in _best(found, index).tolist():
+        row, unit, start, end = found.places[at].tolist()
+        hits[row] += _hits(index, unit, float(found.scores[at]), start, end)
     for of_text in hits:
         of_text.sort(key=lambda hit: (-hit.score, hit.set, hit.item, hit.start))
-    return _columns(view, hits, max_score, cut)
+    return _columns(view, hits, without_passages(view, found, index, max_score) if cut else [None] * len(view))
 
 
-def _columns(view: Texts, hits: Sequence[Sequence[Hit]], max_score: float, cut: bool) -> pa.Array:
+def _best(found: Found, index: ItemIndex) -> np.ndarray:
+    """Numbers of the best unit of each piece in each text, the first one of several."""
+    pieces = np.searchsorted(index.pieces.first_units, found.places[:, 1], side="right")
+    order = np.lexsort((np.arange(len(pieces)), -found.scores, pieces, found.places[:, 0]))
+    rows, pieces = found.places[order, 0], pieces[order]
+    first = np.append(True, (rows[1:] != rows[:-1]) | (pieces[1:] != pieces[:-1]))[: len(order)]
+    return order[first]
+
+
+def _hits(index: ItemIndex, unit: int, score: float, start: int, end: int) -> Iterator[Hit]:
+    """A unit that was found, for each set with the text."""
+    piece = int(np.searchsorted(index.pieces.first_units, unit, side="right")) - 1
+    share = round(min(score * float(index.pieces.shares[unit]), 1.0), 4)
+    for number, item, alike in index.owners.of(piece):
+        name, items, too_short = index.sets[number]
+        yield Hit(round(score, 4), share, name, item, UNITS[index.names[unit]], start, end, alike, items, too_short)
+
+
+def without_passages(view: Texts, found: Found, index: ItemIndex, max_score: float) -> list[str | None]:
+    """Each text without passages of max_score or more; None where there are none. found: of these texts.
+
+    What is left is searched again, because words on both sides of a passage may be a copy once it is gone.
+    """
+    new: list[str | None] = [None] * len(view)
+    rows = np.arange(len(view))
+    while True:
+        spans: dict[int, list[tuple[int, int]]] = {}
+        for (row, _, start, end), score in zip(found.places.tolist(), found.scores.tolist(), strict=True):
+            if round(score, 4) >= max_score:
+                spans.setdefault(row, []).append((start, end))
+        if not spans:
+            return new
+        left = [_without(view.data[view.offsets[row] : view.offsets[row + 1]].tobytes(), spans[row]) for row in spans]
+        rows = rows[[*spans]]
+        for row, text in zip(rows.tolist(), left, strict=True):
+            new[row] = text
+        view = texts(of_texts(left))
+        found = search(view, index)
+
+
+def _columns(view: Texts, hits: Sequence[Sequence[Hit]], new: Sequence[str | None]) -> pa.Array:
     rows = len(view)
     scores, places = np.zeros(rows), np.zeros((2, rows), np.int64)
     shown: dict[str, list[str]] = {name: [""] * rows for name in ("set", "item", "part", "passage")}
-    listed, new = ["[]"] * rows, list[str | None]([None] * rows)
-    known = np.zeros(rows, np.bool_)
+    listed, known = ["[]"] * rows, np.zeros(rows, np.bool_)
     for row, of_text in enumerate(hits):
         if not of_text:
             continue
         known[row] = True
-        raw = view.data[view.offsets[row] : view.offsets[row + 1]].tobytes()
+        raw = view.data[view.offsets[row] : view.offsets[row + 1]]
         best = of_text[0]
         scores[row] = best.score
-        places[0, row], places[1, row] = _chars(raw, best.start), _chars(raw, best.end)
-        passage = raw[best.start : best.end].decode()
+        passage = raw[best.start : best.end].tobytes().decode()
         values = (best.set, best.item, best.part, passage if len(passage) <= PASSAGE else passage[: PASSAGE - 1] + "…")
         for name, value in zip(shown, values, strict=True):
             shown[name][row] = value
-        listed[row] = _listed(raw, of_text)
-        if cut:
-            new[row] = _without(raw, [(hit.start, hit.end) for hit in of_text if hit.score >= max_score])
+        in_chars = _in_characters(raw, of_text)
+        places[:, row] = in_chars[0].start, in_chars[0].end
+        listed[row] = json.dumps([hit._asdict() for hit in in_chars], ensure_ascii=False, separators=(",", ":"))
     columns = {name: of_texts(values) for name, values in shown.items()}
     return structs(
         view.valid, score=scores, **columns, start=ints(places[0], known), end=ints(places[1], known), items=of_texts(listed),
@@ -129,22 +200,14 @@ def _columns(view: Texts, hits: Sequence[Sequence[Hit]], max_score: float, cut: 
     )  # fmt: skip
 
 
-def _chars(raw: bytes, place: int) -> int:
-    """Number of characters before a byte."""
-    return len(raw[:place].decode())
+def _in_characters(raw: np.ndarray, hits: Sequence[Hit]) -> list[Hit]:
+    """Hits with places in characters. raw: the bytes of the text."""
+    before = np.concatenate([[0], np.cumsum((raw & 0xC0) != 0x80)])  # a character has one byte that does not go on
+    return [hit._replace(start=int(before[hit.start]), end=int(before[hit.end])) for hit in hits]
 
 
-def _listed(raw: bytes, hits: Sequence[Hit]) -> str:
-    items = [
-        {**hit._asdict(), "start": _chars(raw, hit.start), "end": _chars(raw, hit.end)} for hit in hits[:SHOWN]
-    ]  # fmt: skip
-    return json.dumps(items, ensure_ascii=False, separators=(",", ":"))
-
-
-def _without(raw: bytes, spans: Sequence[tuple[int, int]]) -> str | None:
-    """The text without some spans, which may overlap; None if there are none."""
-    if not spans:
-        return None
+def _without(raw: bytes, spans: Sequence[tuple[int, int]]) -> str:
+    """The text without some spans, which may overlap."""
     kept, at = [], 0
     for start, end in sorted(spans):
         kept.append(raw[at : max(start, at)])

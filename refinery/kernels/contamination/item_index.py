@@ -1,33 +1,27 @@
-"""Index of evaluation items: where each n-gram of their words occurs, what each word weighs, how much of an item must be found.
-
-A *piece* is what is looked for at one place of a document: a passage, or prompt, choices and answer of an item one after another, at
-most MOST words; longer ones are cut. A *unit* is a part of a piece that counts by itself, such as the prompt alone, or all of it.
-"""
+"""Index of evaluation items: where each n-gram of their words occurs, what each word weighs, how much of an item must be found."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from refinery.kernels.contamination.folded_words import CHARACTER, NUMBER, SORT_BITS, grams_of, words_of
+from refinery.kernels.contamination.folded_words import GRAM, grams_of, words_of
 from refinery.kernels.contamination.gram_table import GramTable, gram_table
-from refinery.kernels.contamination.items import PASSAGE, EvaluationSet, Item, items_of
+from refinery.kernels.contamination.item_texts import ItemTexts, Owners
+from refinery.kernels.contamination.items import EvaluationSet
+from refinery.kernels.contamination.numbering import Numbered, grouped, numbered, texts_with
+from refinery.kernels.contamination.pieces import Units, Words, divided, fewest_grams, is_number, units_of
 from refinery.kernels.contamination.set_files import SetError
 from refinery.kernels.contamination.word_weights import weights
 from refinery.kernels.core.arrow import of_texts
 from refinery.kernels.core.signatures import record
 
-MOST = 256  # words of a piece
 MOST_PIECES = 1 << 23  # `item_search` packs their numbers
 # An n-gram of more pieces than this is no trace of one of them: at least FEW_SHARED, more if there are few pieces.
 FEW_SHARED, MOST_SHARED, SHARED_PIECES = 64, 1024, 1_000_000
-WHOLE = "item"  # name of the unit with all parts
-# Share of a unit's weight that must be found, by its length in words; between these by a straight line.
-LENGTHS = (6.0, 8.0, 12.0, 20.0, 40.0, 80.0, 150.0)
-SHARES = (0.8, 0.62, 0.48, 0.42, 0.36, 0.32, 0.3)
-LEAST_WEIGHT = 2.5  # of a unit
 _BATCH = 20_000  # texts whose words are cut at once
 
 
@@ -65,59 +59,59 @@ class SetFacts(NamedTuple):
 
 
 class ItemIndex(NamedTuple):
-    """The index. owners: set, item and number of further items with the same text, of each piece. names: of each unit."""
+    """The index. owners: items of each piece. names: of each unit, its number in `item_texts.UNITS` (int8)."""
 
     table: GramTable
     pieces: Pieces
-    owners: Sequence[tuple[str, str, int]]
-    names: Sequence[str]
+    owners: Owners
+    names: np.ndarray
     sets: Sequence[SetFacts]
 
+    def arrays(self) -> list[np.ndarray]:
+        """All of it as arrays."""
+        facts = np.frombuffer(json.dumps(self.sets).encode(), np.uint8)
+        return [*self.table, *self.pieces, *self.owners, self.names, facts]
 
-class _Texts:
-    """Collects the texts of all items, equal ones once, and the units of each."""
+    @staticmethod
+    def of_arrays(arrays: Sequence[np.ndarray]) -> ItemIndex:
+        """The index whose `arrays` these are."""
+        first, second = len(GramTable._fields), len(GramTable._fields) + len(Pieces._fields)
+        *owners, names, facts = arrays[second:]
+        sets = [SetFacts(*one) for one in json.loads(facts.tobytes())]
+        return ItemIndex(GramTable(*arrays[:first]), Pieces(*arrays[first:second]), Owners(*owners), names, sets)
 
-    def __init__(self) -> None:
-        self.texts: dict[str, int] = {}
-        self.owners: list[tuple[str, str, int]] = []
-        self.parts: list[tuple[tuple[str, str], ...]] = []
-        self.of_items: list[tuple[int, list[int]]] = []  # number of the set and numbers of the texts, by item
 
-    def add(self, number: int, name: str, item: Item) -> None:
-        pieces = [((PASSAGE, passage),) for passage in item.passages] + ([item.parts] if item.parts else [])
-        own = []
-        for parts in pieces:
-            text = "\n".join(text for _, text in parts)
-            place = self.texts.setdefault(text, len(self.owners))
-            if place == len(self.owners):
-                self.owners.append((name, item.place, 0))
-                self.parts.append(parts)
-            else:
-                first, item_place, more = self.owners[place]
-                self.owners[place] = first, item_place, more + 1
-            own.append(place)
-        self.of_items.append((number, own))
+ARRAYS = sum(len(kind._fields) for kind in (GramTable, Pieces, Owners)) + 2
 
 
 def item_index(sets: Sequence[EvaluationSet], common: Sequence[str], min_words: int) -> ItemIndex:
     """The index of the items of some sets. common: texts whose n-grams are no trace of an item. Raises SetError."""
-    collected = _Texts()
-    for number, one in enumerate(sets):
-        for item in items_of(one):
-            collected.add(number, one.name, item)
-    keys, offsets, units = _cut(collected)
-    grams = grams_of(keys, offsets)
-    pieces, table, owners, names = _pieces(keys, offsets, units, grams, common, min_words)
-    found = {owner for owner in owners}
+    collected = ItemTexts.of(sets)
+    keys, offsets, parts = _cut(collected)
+    grams = numbered(grams_of(keys, offsets))
+    words = Words(keys, *weights(keys, offsets, grams, _common(grams, common)))
+    possible, all_units = divided(offsets.tolist(), parts)
+    units = units_of(all_units, words, min_words)
+    chosen, first_units = np.unique(units.pieces, return_index=True)
+    if len(chosen) > MOST_PIECES:
+        raise SetError(f"the sets have {len(chosen):,} texts, but {MOST_PIECES:,} can be looked for; use several steps")
+    bounds = possible[chosen]
+    table, starts, places = _occurrences(grams, bounds)
+    pieces = _pieces(words, units, bounds, first_units, starts, places)
+    facts = _facts(sets, collected.of_items, {*bounds[:, 0].tolist()})
+    return ItemIndex(table, pieces, collected.owners(bounds[:, 0].tolist()), units.names.astype(np.int8), facts)
+
+
+def _facts(sets: Sequence[EvaluationSet], of_items: Sequence[tuple[int, list[int]]], found: set[int]) -> list[SetFacts]:
+    """Counts of each set. of_items: number of the set and texts of each item. found: texts that are looked for."""
     counts = [[0, 0] for _ in sets]
-    for number, texts in collected.of_items:
+    for number, texts in of_items:
         counts[number][0] += 1
         counts[number][1] += not any(text in found for text in texts)
-    facts = [SetFacts(one.name, *count) for one, count in zip(sets, counts, strict=True)]
-    return ItemIndex(table, pieces, [collected.owners[text] for text in owners], names, facts)
+    return [SetFacts(one.name, *count) for one, count in zip(sets, counts, strict=True)]
 
 
-def _cut(collected: _Texts) -> tuple[np.ndarray, np.ndarray, list[list[tuple[str, int]]]]:
+def _cut(collected: ItemTexts) -> tuple[np.ndarray, np.ndarray, list[list[tuple[str, int]]]]:
     """Words of all texts, where each text begins, and for each text its parts with their numbers of words."""
     flat = [part for parts in collected.parts for _, part in parts]
     keys, sizes = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
@@ -126,121 +120,49 @@ def _cut(collected: _Texts) -> tuple[np.ndarray, np.ndarray, list[list[tuple[str
         keys.append(some)
         sizes.append(np.diff(bounds))
     counts = iter(np.concatenate(sizes).tolist())
-    units = [[(name, next(counts)) for name, _ in parts] for parts in collected.parts]
-    offsets = np.cumsum([0, *(sum(size for _, size in unit) for unit in units)]).astype(np.int64)
-    return np.concatenate(keys), offsets, units
+    parts = [[(name, next(counts)) for name, _ in parts] for parts in collected.parts]
+    offsets = np.cumsum([0, *(sum(size for _, size in own) for own in parts)]).astype(np.int64)
+    return np.concatenate(keys), offsets, parts
 
 
 def _pieces(
-    keys: np.ndarray, offsets: np.ndarray, units: Any, grams: np.ndarray, common: Sequence[str], min_words: int
-) -> tuple[Pieces, GramTable, list[int], list[str]]:
-    weight, plain = weights(keys, offsets, grams, *_shared(grams, offsets, common))
-    sort = keys & np.uint64(SORT_BITS)
-    lengths = np.concatenate([[0.0], np.cumsum(np.where(sort == CHARACTER, 0.5, 1.0))])
-    sums, plain_sums = (np.concatenate([[0.0], np.cumsum(one)]) for one in (weight, plain))
-    first_words, first_units, owners, names = [0], [0], list[int](), list[str]()
-    bounds, totals, shares, needed, taken = [], [], [], [], []
-    for text, parts in enumerate(units):
-        for start, end, candidates in _divided(int(offsets[text]), int(offsets[text + 1]), parts):
-            kept = []
-            for name, low, high in candidates:
-                length, total = lengths[high] - lengths[low], sums[high] - sums[low]
-                if length >= min_words and plain_sums[high] - plain_sums[low] >= LEAST_WEIGHT and high - low >= 4:
-                    kept.append((name, low - start, high - start, total, float(np.interp(length, LENGTHS, SHARES))))
-            if not kept:
-                continue
-            owners.append(text)
-            taken.append((start, end))
-            first_words.append(first_words[-1] + end - start)
-            first_units.append(first_units[-1] + len(kept))
-            needed.append(
-                min(
-                    max(1, _fewest(weight[start + low : start + high], share * total))
-                    for _, low, high, total, share in kept
-                )
-            )
-            for name, low, high, total, share in kept:
-                names.append(name)
-                bounds.append((low, high))
-                totals.append(total)
-                shares.append(share)
-    rows = np.concatenate([np.arange(start, end) for start, end in taken]) if taken else np.empty(0, np.int64)
-    if len(taken) > MOST_PIECES:
-        raise SetError(f"the sets have {len(taken):,} texts, but {MOST_PIECES:,} can be looked for; use several steps")
-    table, starts, places = _occurrences(grams, taken)
-    pieces = Pieces(
-        starts, places, np.array(first_words, np.int64), np.ascontiguousarray(weight[rows]),
-        np.ascontiguousarray(plain[rows]),
-        np.ascontiguousarray(sort[rows] == NUMBER), np.array(needed, np.int64), np.array(first_units, np.int64),
-        np.array(bounds, np.int64).reshape(-1, 2), np.array(totals, np.float64), np.array(shares, np.float64),
+    words: Words, units: Units, bounds: np.ndarray, first_units: np.ndarray, starts: np.ndarray, places: np.ndarray
+) -> Pieces:
+    """The pieces that are looked for. bounds: text, first word and end of each. first_units, starts, places: see `Pieces`."""
+    sizes = bounds[:, 2] - bounds[:, 1]
+    first_words = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    rows = np.arange(first_words[-1]) + np.repeat(bounds[:, 1] - first_words[:-1], sizes)
+    begin = np.repeat(bounds[:, 1], np.diff(first_units, append=len(units.pieces)))
+    fewest = fewest_grams(words.weights, units)
+    needed = np.minimum.reduceat(fewest, first_units) if len(first_units) else fewest
+    return Pieces(
+        starts, places, first_words, words.weights[rows], words.plain[rows], is_number(words)[rows], needed,
+        np.append(first_units, len(units.pieces)).astype(np.int64), np.stack([units.lows - begin, units.highs - begin], axis=1),
+        units.totals, units.shares,
     )  # fmt: skip
-    return pieces, table, owners, names
 
 
-def _divided(
-    start: int, end: int, parts: Sequence[tuple[str, int]]
-) -> list[tuple[int, int, list[tuple[str, int, int]]]]:
-    """Pieces of a text as begin, end and units; a text of several parts that is too long is divided by its parts."""
-    spans, at = [], start
-    for name, size in parts:
-        spans.append((name, at, at + size))
-        at += size
-    if end - start > MOST:
-        return [
-            (low, high, [(name, low, high)])
-            for name, first, last in spans
-            for low, high in _equal(first, last)
-        ]  # fmt: skip
-    if len(spans) == 1:
-        return [(start, end, spans)]
-    return [(start, end, [*spans, (WHOLE, start, end)])]
+def _common(grams: Numbered, common: Sequence[str]) -> np.ndarray:
+    """Number of common texts that have each n-gram."""
+    if not len(common) or not len(grams.distinct):
+        return np.zeros(len(grams.distinct), np.int64)
+    keys, offsets = words_of(of_texts(list(common)))
+    there = grams_of(keys, offsets)
+    order = np.argsort(grams.distinct)
+    at = order[np.minimum(np.searchsorted(grams.distinct, there, sorter=order), len(order) - 1)]
+    return texts_with(np.where(grams.distinct[at] == there, at, -1), offsets, len(order))
 
 
-def _equal(start: int, end: int) -> list[tuple[int, int]]:
-    """Parts of at most MOST words, about equal in length."""
-    number = max(1, -(-(end - start) // MOST))
-    cuts = [start + (end - start) * part // number for part in range(number + 1)]
-    return list(zip(cuts[:-1], cuts[1:], strict=True))
-
-
-def _fewest(weight: np.ndarray, wanted: float) -> int:
-    """Fewest n-grams that can make up a weight: each has three words."""
-    heaviest = np.cumsum(np.sort(weight)[::-1])
-    return int(-(-(np.searchsorted(heaviest, wanted - 1e-9) + 1) // 3))
-
-
-def _shared(grams: np.ndarray, offsets: np.ndarray, common: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Number of texts that have the n-gram of each word, and number of common texts that have it."""
-    texts = np.repeat(np.arange(len(offsets) - 1, dtype=np.int64), np.diff(offsets))
-    distinct, places = np.unique(grams, return_inverse=True)
-    counts = _texts_of(places, texts, len(distinct))
-    if not len(common) or not len(distinct):
-        return counts[places], np.zeros(len(grams), np.int64)
-    there_keys, there_offsets = words_of(of_texts(list(common)))
-    there = grams_of(there_keys, there_offsets)
-    own = np.repeat(np.arange(len(there_offsets) - 1, dtype=np.int64), np.diff(there_offsets))
-    at = np.minimum(np.searchsorted(distinct, there), len(distinct) - 1)
-    known = distinct[at] == there
-    return counts[places], _texts_of(at[known], own[known], len(distinct))[places]
-
-
-def _texts_of(places: np.ndarray, texts: np.ndarray, size: int) -> np.ndarray:
-    pairs = np.unique(places.astype(np.uint64) << np.uint64(32) | texts.astype(np.uint64))
-    return np.bincount((pairs >> np.uint64(32)).astype(np.int64), minlength=size)
-
-
-def _occurrences(grams: np.ndarray, taken: Sequence[tuple[int, int]]) -> tuple[GramTable, np.ndarray, np.ndarray]:
-    """The table of n-grams, and their occurrences in pieces; those of too many pieces have none."""
-    found, places = [np.empty(0, np.uint64)], [np.empty(0, np.int64)]
-    for piece, (start, end) in enumerate(taken):
-        inside = grams[start : max(start, end - 2)]
-        found.append(inside)
-        places.append(np.arange(len(inside), dtype=np.int64) | piece << 8)
-    keys, where = np.concatenate(found), np.concatenate(places)
-    order = np.argsort(keys, kind="stable")
-    keys, where = keys[order], where[order]
-    distinct, firsts, counts = np.unique(keys, return_index=True, return_counts=True)
-    few = (counts <= min(max(FEW_SHARED, SHARED_PIECES // max(len(taken), 1)), MOST_SHARED)) & (distinct != 0)
-    kept = np.repeat(few, counts)
-    starts = np.concatenate([[0], np.cumsum(counts[few])]).astype(np.int64)
-    return gram_table(distinct[few], np.arange(int(few.sum()), dtype=np.int32)), starts, where[kept]
+def _occurrences(grams: Numbered, bounds: np.ndarray) -> tuple[GramTable, np.ndarray, np.ndarray]:
+    """The table of n-grams, and their occurrences in pieces; those of too many pieces have none. bounds: of each piece."""
+    counts = np.maximum(bounds[:, 2] - bounds[:, 1] - GRAM + 1, 0)
+    firsts = np.cumsum(counts) - counts
+    word = np.arange(int(counts.sum())) - np.repeat(firsts, counts)
+    number = grams.numbers[word + np.repeat(bounds[:, 1], counts)]
+    where = word | np.repeat(np.arange(len(bounds), dtype=np.int64) << 8, counts)
+    often = np.bincount(number, minlength=len(grams.distinct))
+    few = (often > 0) & (often <= min(max(FEW_SHARED, SHARED_PIECES // max(len(bounds), 1)), MOST_SHARED))
+    renumbered = np.where(few, np.cumsum(few) - 1, -1)
+    starts = np.concatenate([[0], np.cumsum(often[few])]).astype(np.int64)
+    table = gram_table(grams.distinct[few], np.arange(int(few.sum()), dtype=np.int32))
+    return table, starts, grouped(renumbered[number], where, starts)

@@ -14,13 +14,17 @@ import numpy as np
 from refinery.kernels.contamination.folded_words import GRAM, Words, cut_words, gram_at, room_for
 from refinery.kernels.contamination.folding import fold_table
 from refinery.kernels.contamination.gram_table import GramTable, may_have, value_of
-from refinery.kernels.contamination.item_index import MOST, ItemIndex, Pieces
+from refinery.kernels.contamination.item_index import ItemIndex, Pieces
+from refinery.kernels.contamination.pieces import MOST
 from refinery.kernels.core.arrow import Texts
 from refinery.kernels.core.jit import entry, kernel
 from refinery.kernels.core.signatures import record
 from refinery.kernels.core.sorting import sort, stack
 
 EXTRA_WORDS = 8  # of a stretch, beside half of the piece's
+REACH = MOST + MOST // 2 + EXTRA_WORDS  # most words of a stretch
+# Words of a long text whose stretches are looked at together: their hits must be held.
+TOGETHER = 8192
 SAME_NUMBERS = 0.7  # share of the numbers amid found words that must be found
 # Words between found ones are changed words, if they are at most GAP; of both together, this share of the weight must be found.
 GAP, UNCHANGED = 8, 0.7
@@ -54,7 +58,11 @@ record(Found, "int64[,] float64[]")
 
 
 def search(view: Texts, index: ItemIndex) -> Found:
-    """The units of items in each text with scores of at least NOTED; of each piece the best unit at its best place, once."""
+    """The units of items in each text with scores of at least NOTED.
+
+    Of each piece the best unit of the best stretch, and of stretches that do not overlap it; so every copy is found, and a long text
+    may have a piece at places that overlap.
+    """
     size = int(np.diff(view.offsets).max(initial=0))
     words = room_for(size)
     room = _room(len(words.keys), len(index.pieces.needed), 4096)
@@ -90,20 +98,32 @@ def _search_rows(row, count, data, offsets, valid, folds, table, pieces, words, 
         if valid[row]:
             number = cut_words(data, offsets[row], offsets[row + 1], folds, words)
             matches = _matches(number, table, words, room)
-            hits = _counted(matches, pieces, room)
-            if hits > len(room.hits):
-                _cleared(matches, pieces, room)
-                return row, count, hits
-            if hits > 0:
-                _gathered(matches, pieces, room)
-                before = count
-                count = _pieces_in(row, offsets[row], hits, pieces, words, room, found, count)
+            before, first = count, 0
+            while first < matches:
+                limit = room.at[first] + TOGETHER
+                following = _reached(first, matches, limit, room)
+                end = _reached(following, matches, limit + REACH, room)
+                hits = _counted(first, end, pieces, room)
+                if hits > len(room.hits):
+                    _cleared(first, end, pieces, room)
+                    return row, before, hits
+                if hits > 0:
+                    _gathered(first, end, pieces, room)
+                    count = _pieces_in(row, offsets[row], hits, limit, pieces, words, room, found, count)
+                _cleared(first, end, pieces, room)
                 if count < 0:
-                    _cleared(matches, pieces, room)
                     return row, before, 0
-            _cleared(matches, pieces, room)
+                first = following
         row += 1
     return row, count, 0
+
+
+@kernel
+def _reached(first, matches, limit, room):
+    """The first n-gram from `first` on that does not begin before a word."""
+    while first < matches and room.at[first] < limit:
+        first += 1
+    return first
 
 
 @kernel
@@ -122,14 +142,14 @@ def _matches(number, table, words, room):
 
 
 @kernel
-def _counted(matches, pieces, room):
+def _counted(first, end, pieces, room):
     """Count the hits of each piece; returns the number of hits of pieces that have enough."""
-    for k in range(matches):
+    for k in range(first, end):
         value = room.values[k]
         for p in range(pieces.starts[value], pieces.starts[value + 1]):
             room.counts[pieces.places[p] >> 8] += 1
     hits = 0
-    for k in range(matches):
+    for k in range(first, end):
         value = room.values[k]
         for p in range(pieces.starts[value], pieces.starts[value + 1]):
             piece = pieces.places[p] >> 8
@@ -138,18 +158,18 @@ def _counted(matches, pieces, room):
 
 
 @kernel
-def _cleared(matches, pieces, room):
-    for k in range(matches):
+def _cleared(first, end, pieces, room):
+    for k in range(first, end):
         value = room.values[k]
         for p in range(pieces.starts[value], pieces.starts[value + 1]):
             room.counts[pieces.places[p] >> 8] = 0
 
 
 @kernel
-def _gathered(matches, pieces, room):
+def _gathered(first, end, pieces, room):
     """Write the hits of pieces that have enough, sorted by piece and by word of the text."""
     w = 0
-    for k in range(matches):
+    for k in range(first, end):
         value = room.values[k]
         for p in range(pieces.starts[value], pieces.starts[value + 1]):
             place = pieces.places[p]
@@ -161,50 +181,59 @@ def _gathered(matches, pieces, room):
 
 
 @kernel
-def _pieces_in(row, base, hits, pieces, words, room, found, count):
-    """Note the best unit of each piece; returns the number found, -1 if there is no room."""
+def _pieces_in(row, base, hits, limit, pieces, words, room, found, count):
+    """Note the units of each piece; returns the number found, -1 if there is no room."""
     first = 0
-    while first < hits:
+    while first < hits and count >= 0:
         piece = room.hits[first] >> 40
         end = first + 1
         while end < hits and room.hits[end] >> 40 == piece:
             end += 1
-        score, unit, start, stop = _best(piece, first, end, pieces, room)
-        if score >= NOTED:
-            if count >= len(found.scores):
-                return -1
-            found.places[count, 0], found.places[count, 1] = row, unit
-            found.places[count, 2] = words.starts[start] - base
-            found.places[count, 3] = words.ends[stop] - base
-            found.scores[count] = score
-            count += 1
+        count = _stretches(row, base, piece, first, end, limit, pieces, words, room, found, count)
         first = end
     return count
 
 
 @kernel
-def _best(piece, first, end, pieces, room):
-    """Score, unit, and first and last word in the text of the best stretch for a piece."""
+def _stretches(row, base, piece, first, end, limit, pieces, words, room, found, count):
+    """Note the best unit of a piece in the best stretches that begin before the word `limit`; returns as `_pieces_in`."""
     length = pieces.first_words[piece + 1] - pieces.first_words[piece]
     reach = length + length // 2 + EXTRA_WORDS
     step = max(length // 4, 1)
     best, best_unit, best_start, best_stop = 0.0, np.int64(0), np.int64(0), np.int64(0)
     k = first
-    while k < end:
+    while k < end and _word(room.hits[k]) < limit and count >= 0:
         begin = _word(room.hits[k])
+        if best >= NOTED and begin > best_stop:
+            count = _note(row, base, best_unit, best_start, best_stop, best, words, found, count)
+            best = 0.0
         stop = k
         while stop < end and _word(room.hits[stop]) < begin + reach:
             stop += 1
         if stop - k >= pieces.needed[piece]:
-            score, unit = _weighed(piece, k, stop, length, pieces, room)
+            score, unit, last = _weighed(piece, k, stop, length, pieces, room)
             if score > best:
                 best, best_unit = score, unit
-                best_start, best_stop = begin, _word(room.hits[stop - 1]) + GRAM - 1
+                best_start, best_stop = begin, _word(room.hits[last]) + GRAM - 1
         following = k + 1
         while following < end and _word(room.hits[following]) < begin + step:
             following += 1
         k = following
-    return best, best_unit, best_start, best_stop
+    if best >= NOTED and count >= 0:
+        count = _note(row, base, best_unit, best_start, best_stop, best, words, found, count)
+    return count
+
+
+@kernel
+def _note(row, base, unit, start, stop, score, words, found, count):
+    """Note a unit between two words; returns the number found, -1 if there is no room."""
+    if count >= len(found.scores):
+        return -1
+    found.places[count, 0], found.places[count, 1] = row, unit
+    found.places[count, 2] = words.starts[start] - base
+    found.places[count, 3] = words.ends[stop] - base
+    found.scores[count] = score
+    return count + 1
 
 
 @kernel
@@ -215,20 +244,23 @@ def _word(hit):
 
 @kernel
 def _weighed(piece, first, stop, length, pieces, room):
-    """The best score of a unit by the hits of a stretch, and the unit."""
+    """The best score of a unit by the hits of a stretch, the unit, and the last hit that adds to it."""
     for i in range(length):
         room.covered[i] = False
+    last = first
     for k in range(first, stop):
         place = room.hits[k] & 0xFF
         for i in range(place, place + GRAM):
-            room.covered[i] = True
+            if not room.covered[i]:
+                room.covered[i] = True
+                last = k
     base = pieces.first_words[piece]
     best, best_unit = 0.0, np.int64(0)
     for unit in range(pieces.first_units[piece], pieces.first_units[piece + 1]):
         score = _score(unit, base, pieces, room)
         if score > best:
             best, best_unit = score, np.int64(unit)
-    return best, best_unit
+    return best, best_unit, last
 
 
 @kernel

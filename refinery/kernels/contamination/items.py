@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from refinery.common.paths import printable
 from refinery.errors import did_you_mean
-from refinery.kernels.contamination.set_files import Row, SetError, files_of, rows_of
+from refinery.kernels.contamination.set_files import Row, SetError, below, files_of, rows_of, written
 
 PROMPT, PASSAGE, CHOICES, ANSWER, ID = "prompt", "passage", "choices", "answer", "id"
 PARTS = (PROMPT, CHOICES, ANSWER)  # in this order the text of an item; a passage is a text of its own
@@ -56,7 +57,7 @@ def evaluation_sets(sets: Any) -> list[EvaluationSet]:
         named = [_named(name, value) for name, value in sets.items()]
     else:
         paths = [sets] if isinstance(sets, str) else list(sets)
-        named = [EvaluationSet(Path(path).name.split(".")[0] or "set", path, {}) for path in paths]
+        named = [EvaluationSet(name_of(path), path, {}) for path in paths]
     names = [one.name for one in named]
     for name in names:
         if names.count(name) > 1:
@@ -64,6 +65,11 @@ def evaluation_sets(sets: Any) -> list[EvaluationSet]:
     if not named:
         raise SetError("sets is empty: name a file or folder of an evaluation set")
     return named
+
+
+def name_of(path: str) -> str:
+    """The name of a set or task without one: the file's or folder's up to the first point."""
+    return printable(Path(path).name.split(".")[0]) or "set"
 
 
 def _named(name: str, value: Any) -> EvaluationSet:
@@ -76,6 +82,10 @@ def _named(name: str, value: Any) -> EvaluationSet:
             raise SetError(
                 f"set {name} has no setting {key!r}{did_you_mean(str(key), SETTINGS)}; it has {', '.join(SETTINGS)}"
             )
+    for part in NAMES:
+        fields = value.get(part)
+        if fields is not None and not all(isinstance(field, str) for field in _listed(fields)):
+            raise SetError(f"set {name}: {part} is {fields!r}; write the name of a field, or a list of names")
     return EvaluationSet(name, value["path"], value)
 
 
@@ -85,29 +95,52 @@ def files_of_set(one: EvaluationSet) -> list[str]:
 
 
 def items_of(one: EvaluationSet) -> Iterator[Item]:
-    """The items of a set, in order. Raises SetError for a file without known fields, or without an item."""
+    """The items of a set, in order, each with another name. Raises SetError for a file without known fields, or without an item."""
+    chosen: dict[tuple[str, ...], dict[str, tuple[str, ...]]] = {}  # by the fields of a row
+    missing: dict[str, str] = {}  # fields that the recipe names and no row has had yet, and where
+    names: set[str] = set()
     count = 0
     for file in files_of_set(one):
-        fields: dict[str, tuple[str, ...]] | None = None
-        for place, row in rows_of(file):
-            if fields is None or any(name not in row for names in fields.values() for name in names):
-                fields = _fields(one, row, f"{file} ({place})")
+        for place, row in rows_of(file, below(file, one.path)):
+            shape = tuple(row)
+            if shape not in chosen:
+                chosen[shape] = _fields(one, row, f"{printable(file)} ({place})")
+                _note_missing(one, row, f"{printable(file)} ({place})", missing, not count)
             count += 1
-            yield _item(place, row, fields)
+            item = _item(place, row, chosen[shape])
+            if item.place in names:  # several rows have the id
+                item = item._replace(place=f"{item.place} ({place})")
+            names.add(item.place)
+            yield item
     if not count:
-        raise SetError(f"{one.path}: there is no item")
+        raise SetError(f"{printable(one.path)}: there is no item")
+    if missing:
+        raise SetError(next(iter(missing.values())))
+
+
+def _note_missing(one: EvaluationSet, row: Row, where: str, missing: dict[str, str], first: bool) -> None:
+    """Keep the fields that the recipe names and no row has: a typing error, while a missing value of some rows is none."""
+    for name in (name for part in NAMES for name in _named_fields(one, part)):
+        if name in row:
+            missing.pop(name, None)
+        elif first:
+            suggestion = did_you_mean(name, [*map(written, row)])
+            missing[name] = f"{where}: set {one.name} has no field {name!r}{suggestion}"
+
+
+def _named_fields(one: EvaluationSet, part: str) -> tuple[str, ...]:
+    """The fields of a part that the recipe names."""
+    return _listed(one.settings.get(part) or ())
+
+
+def _listed(fields: Any) -> tuple[Any, ...]:
+    return tuple(fields) if isinstance(fields, (list, tuple)) else (fields,)
 
 
 def _fields(one: EvaluationSet, row: Row, where: str) -> dict[str, tuple[str, ...]]:
     """The fields of each part of an item. Raises SetError."""
-    chosen: dict[str, tuple[str, ...]] = {}
-    given = [part for part in NAMES if one.settings.get(part)]
-    for part in given:
-        names = one.settings[part]
-        chosen[part] = (names,) if isinstance(names, str) else tuple(map(str, names))
-        for name in chosen[part]:
-            if name not in row:
-                raise SetError(f"{where}: set {one.name} has no field {name!r}{did_you_mean(name, [*map(str, row)])}")
+    chosen = {part: names for part in NAMES if (names := _named_fields(one, part))}
+    given = [*chosen]
     if not {*given} - {ID}:
         chosen |= {
             part: tuple(name for name in row if str(name).lower() in names)
@@ -120,7 +153,7 @@ def _fields(one: EvaluationSet, row: Row, where: str) -> dict[str, tuple[str, ..
         alone = [name for name in row if str(name).lower() in _ALONE][:1]
         if not alone and not chosen[ANSWER]:
             raise SetError(
-                f"{where}: none of the fields {', '.join(map(str, row))} has a usual name of a prompt or passage; write "
+                f"{where}: none of the fields {', '.join(map(written, row))} has a usual name of a prompt or passage; write "
                 f"sets: {{{one.name}: {{path: ..., {PROMPT}: FIELD, {ANSWER}: FIELD}}}}"
             )
         chosen[PROMPT] = tuple(alone)
@@ -144,4 +177,4 @@ def _text(value: Any) -> str:
         return "\n".join(text for item in value if (text := _text(item)))
     if value is None or isinstance(value, (bool, bytes)):
         return ""
-    return str(value).strip()
+    return written(value).strip()

@@ -62,8 +62,18 @@ def _words(file: Path) -> list[str]:
     return "".join(char if char.isalnum() else " " for char in file.as_posix()).split()
 
 
-def rows_of(file: str) -> Iterator[tuple[str, Row]]:
-    """The rows of a file, each with its place for messages and names. Raises SetError."""
+def below(file: str, folder: str) -> str:
+    """The name of a file of a set: relative to the folder if the set is one."""
+    return Path(file).relative_to(folder).as_posix() if file != folder else Path(file).name
+
+
+def written(value: Any) -> str:
+    """A value as text; half surrogate pairs, which no UTF-8 has, become `?`."""
+    return str(value).encode("utf-8", "replace").decode()
+
+
+def rows_of(file: str, name: str = "") -> Iterator[tuple[str, Row]]:
+    """The rows of a file, each with its place for messages and names. name: of the file in places. Raises SetError."""
     suffix = _suffix(Path(file))
     readers: dict[str, Any] = {
         ".json": _json,
@@ -72,7 +82,7 @@ def rows_of(file: str) -> Iterator[tuple[str, Row]]:
         ".parquet": _parquet,
         ".arrow": _arrow,
     }
-    name = printable(Path(file).name)
+    name = printable(name or Path(file).name)
     try:
         for number, row in readers.get(suffix, _json_lines)(file):
             if not isinstance(row, dict):
@@ -84,6 +94,8 @@ def rows_of(file: str) -> Iterator[tuple[str, Row]]:
         raise SetError(f"{printable(file)}: {error.strerror or error}") from None
     except (UnicodeDecodeError, EOFError, zlib.error) as error:
         raise SetError(f"{printable(file)}: not a text in UTF-8: {error}") from None
+    except RecursionError:
+        raise SetError(f"{printable(file)}: JSON that is nested too deeply; leave out such fields") from None
 
 
 def _text(file: str) -> str:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from refinery.common.cached import cached
 from refinery.kernels.contamination.gram_table import GramTable, gram_table
+from refinery.kernels.contamination.items import name_of
 from refinery.kernels.contamination.joined_grams import first_grams, gram_keys
-from refinery.kernels.contamination.set_files import Row, SetError, files_of, rows_of
+from refinery.kernels.contamination.set_files import Row, SetError, files_of, rows_of, written
 from refinery.kernels.core.arrow import each, of_texts, structs
 from refinery.kernels.core.file_state import state_of
 from refinery.kernels.dedup.minhash_normalize import simplified
@@ -45,7 +45,7 @@ def named_files(files: Any) -> list[File]:
     """Files of evaluation data: a path, several, or paths by the name of a task. Raises SetError."""
     if isinstance(files, str):
         files = (files,)
-    named = files.items() if isinstance(files, Mapping) else ((Path(path).name.split(".")[0], path) for path in files)
+    named = files.items() if isinstance(files, Mapping) else ((name_of(_path(path)), path) for path in files)
     try:
         return [(file, name, state_of(file)) for name, path in named for file in files_of(_path(path))]
     except OSError as error:
@@ -62,7 +62,7 @@ def check_items(file: File, grams: Grams) -> None:
         raise SetError(f"{file[0]}: there is no item in the file")
 
 
-@lru_cache(maxsize=2)
+@cached(2)
 def task_index(files: tuple[File, ...], grams: Grams) -> TaskIndex:
     """The index of the items of files. Raises SetError."""
     items = [item for file in files for item in _items(file, grams)]
@@ -93,11 +93,11 @@ def _items(file: File, grams: Grams) -> Iterator[tuple[str, str | None, str]]:
                 f"{path} ({place}): an item has no field query; find_query_ngrams: true takes it without one"
             )
         for label in labels if isinstance(labels, list) else [labels]:
-            yield _task(row, name), None if query is None else str(query), str(label)
+            yield _task(row, name), None if query is None else written(query), "" if label is None else written(label)
 
 
 def _task(row: Row, name: str) -> str:
-    return str(row["task"]) if row.get("task") else name
+    return written(row["task"]) if row.get("task") else str(name)
 
 
 def _words(texts: pa.Array, grams: Grams) -> list[list[str] | None]:
@@ -121,7 +121,8 @@ def joined_words(texts: pa.Array, grams: Grams) -> pa.Array:
 def _index(keys: np.ndarray, owners: np.ndarray, tasks: Sequence[str]) -> TaskIndex:
     """The table of n-grams; those of several tasks have all names, in order of the alphabet."""
     names = sorted(set(tasks))
-    numbers = np.array([names.index(task) for task in tasks], np.int64)[owners] if len(owners) else owners
+    places = {name: place for place, name in enumerate(names)}
+    numbers = np.array([places[task] for task in tasks], np.int64)[owners] if len(owners) else owners
     pairs = np.unique(np.array([keys, numbers.astype(np.uint64)]), axis=1) if len(keys) else np.empty((2, 0), np.uint64)
     distinct, starts = np.unique(pairs[0], return_index=True)
     groups: dict[tuple[int, ...], int] = {}

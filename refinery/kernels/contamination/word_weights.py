@@ -8,11 +8,14 @@ from pathlib import Path
 import numpy as np
 
 from refinery.kernels.contamination.folded_words import GRAM, NUMBER, SORT_BITS, grams_of, words_of
+from refinery.kernels.contamination.numbering import Numbered, numbered, texts_with
 from refinery.kernels.core.arrow import of_texts
 
 _HERE = Path(__file__)
 # Upper halves of the keys of n-grams of licences, uint32, little-endian, sorted; bench/licence_grams.py writes them.
 LICENCES = _HERE.with_name("licence_grams.bin")
+_WORDS, _PHRASES = (_HERE.with_name(name) for name in ("word_weights.txt", "common_phrases.txt"))
+LISTS = (LICENCES, _WORDS, _PHRASES)
 OF_GRAMMAR = 0.35  # weight of a word of grammar, beside 1 of others
 LEAST = 0.3  # of a word that nearly all texts of the sets have
 OF_NUMBER = 1.5
@@ -24,30 +27,32 @@ NOTICE, NOTICE_SHARE, NOTICE_GAP = 10, 0.24, 60
 
 
 def weights(
-    keys: np.ndarray, offsets: np.ndarray, grams: np.ndarray, shared: np.ndarray, common: np.ndarray
+    keys: np.ndarray, offsets: np.ndarray, grams: Numbered, common: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Weight of each word of some texts, float64, and what it weighs if other texts with the same n-grams do not count.
 
-    keys, offsets: of the words, as `words_of` gives them. grams: keys of the n-grams that begin at each word, 0 for none. shared:
-    number of the texts that have the n-gram. common: number of the reference texts that have it.
+    keys, offsets: of the words, as `words_of` gives them. grams: n-grams that begin at each word, numbered. common: number of the
+    reference texts that have each n-gram.
     """
-    plain, licences = lists()
-    weight = np.where(np.isin(keys, plain), OF_GRAMMAR, _by_texts(keys, offsets))
-    weight[(keys & np.uint64(SORT_BITS)) == NUMBER] = OF_NUMBER
-    weight[_notices(np.isin(keys, licences), offsets)] = 0
-    known = np.where(np.isin(grams, phrase_grams()), OF_PHRASE, 1.0)
+    words = numbered(keys)
+    weight, is_of_licence = _of_words(words, offsets)
+    weight = weight[words.numbers]
+    weight[_notices(is_of_licence[words.numbers], offsets)] = 0
+    known = np.where(np.isin(grams.distinct, phrase_grams()), OF_PHRASE, 1.0)
     known /= np.maximum(common - COMMON + 2, 1)
-    known[np.isin(short_keys(grams), licence_grams())] = 0
-    return weight * _mean(grams, known / np.sqrt(np.maximum(shared, 1))), weight * _mean(grams, known)
+    known[np.isin(short_keys(grams.distinct), licence_grams())] = 0
+    shared = texts_with(grams.numbers, offsets, len(grams.distinct))
+    return weight * _mean(grams.numbers, known / np.sqrt(shared)), weight * _mean(grams.numbers, known)
 
 
-def _by_texts(keys: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """1 for words of one text, less for words of many, by the logarithm of the number of texts."""
-    texts = np.repeat(np.arange(len(offsets) - 1, dtype=np.uint64), np.diff(offsets))
-    distinct, places = np.unique(keys, return_inverse=True)
-    pairs = np.unique(places.astype(np.uint64) << np.uint64(32) | texts)
-    counts = np.bincount((pairs >> np.uint64(32)).astype(np.int64), minlength=len(distinct))
-    return np.maximum(LEAST, 1 - np.log(np.maximum(counts, 1)) / np.log(len(offsets) + 10))[places]
+def _of_words(words: Numbered, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Weight of each distinct word: 1 for those of one text, less by the logarithm of the number of texts; and a flag for licences' words."""
+    plain, licences = lists()
+    texts = texts_with(words.numbers, offsets, len(words.distinct))
+    weight = np.maximum(LEAST, 1 - np.log(np.maximum(texts, 1)) / np.log(len(offsets) + 10))
+    weight[np.isin(words.distinct, plain)] = OF_GRAMMAR
+    weight[(words.distinct & np.uint64(SORT_BITS)) == NUMBER] = OF_NUMBER
+    return weight, np.isin(words.distinct, licences)
 
 
 def _notices(flags: np.ndarray, offsets: np.ndarray) -> np.ndarray:
@@ -65,20 +70,22 @@ def _notices(flags: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     return dense
 
 
-def _mean(grams: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """For each word the mean of the values of the n-grams that have it; 0 without one."""
-    total, number = np.zeros(len(grams)), np.zeros(len(grams))
-    there = grams != 0
+def _mean(numbers: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """For each word the mean of the values of the n-grams that have it; 0 without one. numbers: of the n-gram at each word, or -1."""
+    total, number = np.zeros(len(numbers)), np.zeros(len(numbers))
+    there = numbers >= 0
+    own = np.zeros(len(numbers))
+    own[there] = values[numbers[there]]
     for step in range(GRAM):
-        total[step:] += np.where(there, values, 0)[: len(grams) - step]
-        number[step:] += there[: len(grams) - step]
+        total[step:] += own[: len(own) - step]
+        number[step:] += there[: len(own) - step]
     return total / np.maximum(number, 1)
 
 
 @lru_cache(maxsize=1)
 def lists() -> tuple[np.ndarray, np.ndarray]:
     """Keys of the words of grammar, and of the words of licences."""
-    lines = [line for line in _lines("word_weights.txt")]
+    lines = [line for line in _lines(_WORDS)]
     plain, licences = (words_of(of_texts([line]))[0] for line in lines)
     return np.unique(plain), np.unique(licences)
 
@@ -86,7 +93,7 @@ def lists() -> tuple[np.ndarray, np.ndarray]:
 @lru_cache(maxsize=1)
 def phrase_grams() -> np.ndarray:
     """Keys of the n-grams of common phrases."""
-    grams = grams_of(*words_of(of_texts(_lines("common_phrases.txt"))))
+    grams = grams_of(*words_of(of_texts(_lines(_PHRASES))))
     return np.unique(grams[grams != 0])
 
 
@@ -101,6 +108,6 @@ def short_keys(grams: np.ndarray) -> np.ndarray:
     return (grams >> np.uint64(32)).astype(np.uint32)
 
 
-def _lines(name: str) -> list[str]:
-    text = _HERE.with_name(name).read_text(encoding="utf-8")
+def _lines(file: Path) -> list[str]:
+    text = file.read_text(encoding="utf-8")
     return [line for line in text.splitlines() if line and not line.startswith("#")]

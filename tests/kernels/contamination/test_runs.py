@@ -63,6 +63,33 @@ def test_passages_are_cut_out_or_noted(tmp_path: Path) -> None:
     assert rows(run, "stats", "contamination_item") == [("q2",), ("",), ("q2",)]
 
 
+def test_every_copy_is_cut_out_and_what_then_is_one(tmp_path: Path) -> None:
+    """Several copies, and one around another, whose halves meet once the inner one is gone."""
+    one, (first, second) = QUIZ[0]["question"], QUIZ[1]["question"].split(" shipyard ")
+    texts = [f"A. {one} B. {one} C. {one}", f"D. {first} {QUIZ[1]['question']} shipyard {second} E."]
+    step = {"contamination_filter": {"sets": sets(tmp_path), "action": "span"}}
+    run = refine(tmp_path, [{"text": text} for text in texts], [step])
+    left = [one["text"] for one in lines_of(Path(run.outputs[0]))]
+    assert left[0] == "A. ? B. ? C. ?"
+    again = refine(tmp_path, [{"text": text} for text in left], [{"contamination_filter": {"sets": sets(tmp_path)}}])
+    assert again.counts.removed == 0 and left[1].startswith("D. ") and left[1].endswith(" E.")
+
+
+def test_a_text_of_all_items_has_all_of_them_in_every_set(tmp_path: Path) -> None:
+    """Also more than fit on a page; an item of two sets is in both, and rows with the same id are different items."""
+    questions = [
+        f"Which clerk of the {n}th harbour office sealed the {n * 7} barrels of tar in {1500 + n}?" for n in range(300)
+    ]
+    (tmp_path / "a.jsonl").write_text(
+        "".join(json.dumps({"id": n % 100, "question": q}) + "\n" for n, q in enumerate(questions))
+    )
+    (tmp_path / "b.jsonl").write_text("".join(json.dumps({"question": q}) + "\n" for q in questions[:50]))
+    step = {"contamination_filter": {"sets": [str(tmp_path / "a.jsonl"), str(tmp_path / "b.jsonl")], "action": "mark"}}
+    run = refine(tmp_path, [{"text": "\n".join(questions)}], [step])
+    found = rows(run, "contamination_sets", "evaluation_set, items, items_found, samples")
+    assert found == [("a", 300, 300, 1), ("b", 50, 50, 1)]
+
+
 @pytest.mark.parametrize("keys", [{"np": 2}, {"shard_size": 100}])
 def test_results_are_those_of_any_cut(tmp_path: Path, keys: dict[str, Any]) -> None:
     found = []

@@ -107,3 +107,55 @@ def test_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str,
     Path("x.jsonl").write_text(content)
     [problem] = problems(sets, None)
     assert message in problem
+
+
+def items_in(folder: Path, *rows: Any, **settings: str) -> list[Any]:
+    """Items of JSON lines."""
+    (folder / "set.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    [one] = evaluation_sets({"s": {"path": str(folder / "set.jsonl"), **settings}})
+    return list(items_of(one))
+
+
+def test_each_row_has_the_fields_that_it_has(tmp_path: Path) -> None:
+    """The first row does not decide which fields those after it have."""
+    rows = [{"question": "Who?"}, {"question": "Where?", "answer": "here"}, {"context": "Once.", "extra": 1}]
+    found = items_in(tmp_path, *rows)
+    assert [item.parts for item in found] == [(("prompt", "Who?"),), (("prompt", "Where?"), ("answer", "here")), ()]
+    assert found[2].passages == ("Once.",)
+
+
+def test_a_named_field_may_be_missing_in_some_rows_but_not_in_all(tmp_path: Path) -> None:
+    rows = {"q": "Who?"}, {"q": "Where?", "a": "here"}
+    assert [len(item.parts) for item in items_in(tmp_path, *rows, prompt="q", answer="a")] == [1, 2]
+    with pytest.raises(
+        SetError, match=r"set.jsonl:1\): set s has no field 'aa'. Did you mean 'q'\?|set s has no field 'aa'"
+    ):
+        items_in(tmp_path, *rows, prompt="q", answer="aa")
+
+
+def test_items_have_different_names(tmp_path: Path) -> None:
+    rows = [{"id": 1, "question": "Who?"}, {"id": 1, "question": "Where?"}, {"question": "Why?"}]
+    assert [item.place for item in items_in(tmp_path, *rows)] == ["1", "1 (set.jsonl:2)", "set.jsonl:3"]
+    for name in ("x", "y"):
+        (tmp_path / "d" / name).mkdir(parents=True)
+        (tmp_path / "d" / name / "test.jsonl").write_text('{"question": "Who?"}')
+    [one] = evaluation_sets(str(tmp_path / "d"))
+    assert [item.place for item in items_of(one)] == ["x/test.jsonl:1", "y/test.jsonl:1"]
+
+
+def test_half_surrogate_pairs_are_question_marks(tmp_path: Path) -> None:
+    assert items_in(tmp_path, {"question": "Who\ud800 came?"})[0].parts == (("prompt", "Who? came?"),)
+
+
+@pytest.mark.parametrize(
+    ("content", "settings", "message"),
+    [
+        ('{"question": ' + "[" * 100_000, {}, "nested too deeply"),
+        ('{"question": "Who?"}', {"prompt": 3}, "prompt is 3; write the name of a field, or a list of names"),
+        ('{"question": "Who?"}', {"prompt": {"a": "b"}}, "write the name of a field, or a list of names"),
+    ],
+)
+def test_what_cannot_be_used_is_refused(tmp_path: Path, content: str, settings: dict[str, Any], message: str) -> None:
+    (tmp_path / "set.jsonl").write_text(content)
+    [problem] = problems({"s": {"path": str(tmp_path / "set.jsonl"), **settings}}, None)
+    assert message in problem
