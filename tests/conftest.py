@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.examples import ALL
 from tests.recorded_results import VARIABLE, missing_parts, recorded_results
 
 # How long an example takes says more of the machine than of the code.
@@ -46,6 +48,24 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from tests.distribution import ClusterOnce
 
     return ClusterOnce(config, log)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _few_comments() -> Iterator[None]:
+    """Tables of runs have no comments, but in `make soak` and with the fixture `comments`."""
+    from tests.comments import no_comments
+
+    with nullcontext() if ALL else no_comments():
+        yield
+
+
+@pytest.fixture(scope="module")
+def comments() -> Iterator[None]:
+    """Tables of the module's runs have their comments."""
+    from tests.comments import all_comments
+
+    with all_comments():
+        yield
 
 
 @pytest.fixture(scope="module")

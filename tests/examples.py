@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
-LEAST, SHARE = 40, 5
-_ALL = bool(os.environ.get("REFINERY_ALL_EXAMPLES"))
+LEAST, SHARE = 25, 10
+ALL = bool(os.environ.get("REFINERY_ALL_EXAMPLES"))
 
 
 def share_of(count: int, least: int = LEAST) -> int:
     """The number of examples of a test that has `count` in `make soak`; least: of those in `make test`."""
-    return count if _ALL else min(count, max(least, count // SHARE))
+    return count if ALL else min(count, max(least, count // SHARE))

@@ -24,6 +24,8 @@ from tests.commands import command
 from tests.results.test_many import RECIPES, samples
 from tests.runs import content, settings, write_lines
 
+pytestmark = pytest.mark.usefixtures("comments")
+
 GROUPED: dict[str, Any] = {
     "groups": ["summary", "histogram", "suffix"],
     "group_by": {"parity": "id % 3"},

@@ -15,6 +15,8 @@ from refinery.execution import table_maker
 from refinery.inspect.refilter.refilter import refilter
 from tests.runs import content, refine, settings, write_lines
 
+pytestmark = pytest.mark.usefixtures("comments")
+
 STEPS: list[Any] = [{"text_length_filter": {"min_len": 10}}, {"document_deduplicator": None}]
 KEPT = ["id", "url", "step", "_row", "Name", "big", "meta.source", "meta", '"odd ""x"".y"', "mixed", "text", "gone"]
 LINES: list[Any] = [

@@ -17,6 +17,8 @@ from refinery.results.views.create import OF_VERDICTS, VIEWS
 from tests.conftest import ROOT
 from tests.runs import refine
 
+pytestmark = pytest.mark.usefixtures("comments")
+
 STEPS: list[Any] = [
     {"whitespace_normalization_mapper": None},
     {"text_length_filter": {"min_len": 5, "max_len": 100}, "name": "long enough"},
