@@ -15,6 +15,7 @@ from refinery.io.python_data.spool import SpoolNote
 from refinery.storage.workplace import Workplace
 from tests.execution.ray.runs import exported, samples
 from tests.runs import content, rows, settings
+from tests.sampling import sampled
 
 STEPS: list[Any] = ["clean_email_mapper", {"words_num_filter": {"min_num": 5}}, "document_deduplicator"]
 TABLE = pa.Table.from_pylist([sample for sample in samples(300) if isinstance(sample, dict)])
@@ -103,7 +104,7 @@ def test_a_dataset_that_cannot_be_computed(driver: Any, tmp_path: Path) -> None:
     assert run_of(tmp_path / "empty", blocks(driver, 2).filter(lambda row: False)).counts.read == 0
 
 
-@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+@pytest.mark.parametrize("kind", sampled(["parquet", "jsonl"]))
 def test_kept_samples_are_a_dataset_that_tasks_read(driver: Any, tmp_path: Path, kind: str) -> None:
     run = run_of(tmp_path, blocks(driver, 3), shard_size=9000, export_type=kind)
     assert len(run.outputs) > 1

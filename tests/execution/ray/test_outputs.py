@@ -13,6 +13,7 @@ from refinery.storage.open import open_store
 from tests.execution.ray.runs import in_parts, on_ray, samples
 from tests.runs import rows, settings, write_lines
 from tests.s3 import make_bucket
+from tests.sampling import sampled
 
 STEPS: list[Any] = [
     "clean_email_mapper",
@@ -46,7 +47,7 @@ def objects(url: str) -> dict[str, bytes]:
     return {name: Path(store.fetch(name)).read_bytes() for name in sorted(store.names())}
 
 
-@pytest.mark.parametrize("parts", [False, True])
+@pytest.mark.parametrize("parts", sampled([True, False]))
 def test_folders_of_a_cluster(tmp_path: Path, driver: Any, monkeypatch: pytest.MonkeyPatch, parts: bool) -> None:
     write_lines(tmp_path / "in.jsonl", samples(120))
     here = local(tmp_path, "a", export_path=tmp_path / "a/kept", removed_path=tmp_path / "a/removed")

@@ -21,6 +21,7 @@ from refinery.storage.workplace import Workplace
 from tests import recrawls
 from tests.execution.ray.runs import assert_same, in_partitions, in_parts, local, on_ray, samples, text_of
 from tests.runs import operator_folder, rows, settings, write_lines
+from tests.sampling import sampled
 from tests.user_formats import example, folder_with, genes
 
 KEYS = {"shard_size": 20_000, "np": 2}
@@ -290,7 +291,7 @@ def test_the_format_of_a_user(driver: Any, tmp_path: Path) -> None:
     assert_same(here, there)
 
 
-@pytest.mark.parametrize("part", [{"limit": 70}, {"sample": 0.4}, {"sample": 0.6, "limit": 50}], ids=str)
+@pytest.mark.parametrize("part", sampled([{"sample": 0.6, "limit": 50}, {"limit": 70}, {"sample": 0.4}]), ids=str)
 def test_a_part_of_the_input(driver: Any, tmp_path: Path, part: dict[str, Any]) -> None:
     write_lines(tmp_path / "in.jsonl", [*samples(100), "no JSON", *samples(60), "[1]"])
     steps = ["clean_email_mapper", "document_deduplicator", {"text_length_filter": {"min_len": 20}}]
