@@ -16,6 +16,7 @@ from starlette.testclient import TestClient
 
 from refinery.explore.app import make_app
 from refinery.explore.run import ExploredRun
+from tests.waiting import HANG
 
 TOKEN = "a-token-of-tests"
 PLACE = "http://127.0.0.1:8765"
@@ -58,7 +59,7 @@ def chromium() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"], timeout=1000 * HANG)
         yield browser
         browser.close()
 
@@ -68,6 +69,8 @@ class Watched:
 
     def __init__(self, browser: Any, address: str, width: int = 1200, scheme: str = "light") -> None:
         self.page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        self.page.set_default_timeout(1000 * HANG)
+        self.page.set_default_navigation_timeout(1000 * HANG)
         self.dialogs: list[str] = []
         self.errors: list[str] = []
         self.page.on("dialog", self._dialog)

@@ -41,18 +41,33 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("elsewhere")
 
 
+def two_nodes(tries: int = 5) -> Any:
+    """A cluster of two nodes. Ray gives a node half a minute to start, too little on a busy machine: then all is begun again."""
+    from ray.cluster_utils import Cluster
+
+    running = None
+    try:
+        running = Cluster(initialize_head=True, head_node_args=SMALL)
+        running.add_node(**SMALL)
+        return running
+    except Exception:
+        if running is not None:
+            running.shutdown()
+        if tries == 1:
+            raise
+    return two_nodes(tries - 1)
+
+
 @pytest.fixture(scope="session")
 def cluster(storage: str, elsewhere: Path) -> Iterator[Any]:
     """A cluster of two nodes with a processor each, started in another folder than any run."""
     pytest.importorskip("ray", reason="Ray is not installed; the extra ray brings it")
     import ray
-    from ray.cluster_utils import Cluster
 
     before = os.environ.get("PYTHONPATH")
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), before)))
     with chdir(elsewhere):
-        running = Cluster(initialize_head=True, head_node_args=SMALL)
-        running.add_node(**SMALL)
+        running = two_nodes()
     try:
         yield running
     finally:

@@ -17,6 +17,7 @@ from tests.execution.ray.runs import assert_same, exported, in_partitions, in_pa
 from tests.execution.ray.test_indexed import remembered_rows, without_ids
 from tests.runs import rows, write_lines
 from tests.sampling import named
+from tests.waiting import HANG
 
 KEYS = {"shard_size": 10_000, "np": 2}
 STEPS: list[Any] = [
@@ -62,7 +63,7 @@ def test_a_machine_that_is_lost_while_it_works(
     in_partitions(monkeypatch)
     write_lines(tmp_path / "in.jsonl", samples(300))
     node = cluster.add_node(**SMALL)
-    cluster.wait_for_nodes()
+    cluster.wait_for_nodes(HANG)
     gate = Gate(tmp_path / "gate", phase)
     hold(monkeypatch, gate)
 
@@ -87,7 +88,7 @@ def test_a_machine_that_is_lost_while_texts_are_compared(
     in_partitions(monkeypatch)
     minhash = {"jaccard_threshold": 0.6, "hash": "fast", "verify": True}
     node = cluster.add_node(**SMALL)
-    cluster.wait_for_nodes()
+    cluster.wait_for_nodes(HANG)
     gate = Gate(tmp_path / "gate", phase)
     found: list[tuple[Run, dict[str, list[str]]]] = []
 

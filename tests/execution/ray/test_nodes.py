@@ -16,6 +16,7 @@ from tests.execution.ray.test_killed_drivers import command, of
 from tests.execution.ray.test_lost_machines import STEPS, beside, nothing_is_left
 from tests.runs import settings, write_lines
 from tests.sampling import named
+from tests.waiting import HANG
 
 KEYS = {"shard_size": 3_000, "np": 2}
 
@@ -39,7 +40,7 @@ def test_nodes_that_all_take_part(
             gate.open()
 
     try:
-        cluster.wait_for_nodes()
+        cluster.wait_for_nodes(HANG)
         with beside(meet):
             other = on_ray(tmp_path, STEPS, **KEYS)
     finally:

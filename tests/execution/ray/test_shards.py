@@ -21,6 +21,7 @@ from refinery.planning.shard_cut import Capacity
 from refinery.storage import locality
 from tests.execution.ray.runs import exported, local, on_ray, samples
 from tests.runs import operator_folder, rows, settings, write_lines
+from tests.waiting import HANG
 
 STEPS: list[Any] = ["clean_email_mapper", "document_deduplicator"]
 
@@ -33,7 +34,7 @@ def test_the_size_is_that_of_the_cluster(cluster: Any, driver: Any, tmp_path: Pa
         assert found == Capacity(2, 2)
     more = cluster.add_node(num_cpus=3, object_store_memory=80 << 20)
     try:
-        cluster.wait_for_nodes()
+        cluster.wait_for_nodes(HANG)
         with capacity_of(recipe) as found:
             assert found == Capacity(5, 3)
     finally:
