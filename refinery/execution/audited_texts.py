@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
 from refinery.dedup.audit.measure import ComparedText, Measure
+from refinery.dedup.audit.parts import AuditedStep, TextParts
+from refinery.dedup.audit.readings import Reading, WholeTexts
 from refinery.dedup.model import DedupResult
 from refinery.execution.stage_tasks import left_of
 from refinery.planning.plan import Plan
@@ -18,10 +20,12 @@ from refinery.storage.store import Store
 from refinery.workers.match_keys import SHARD_BITS
 
 
-def audited_steps(prepared: Plan) -> list[Any]:
-    """The deduplicators of samples among the steps; those of units compare equal units."""
+def audited_steps(prepared: Plan) -> list[AuditedStep]:
+    """The deduplicators of samples among the steps, and those whose removed parts can be compared."""
     operators, ends = prepared.library.operators, [planned.stage.after for planned in prepared.stages]
-    return [step for step in ends if step is not None and not operators[step.name].matcher.takes_units]
+    steps = [step for step in ends if step is not None]
+    audited = [AuditedStep(step, TextParts.of(operators[step.name], step.params)) for step in steps]
+    return [one for one in audited if one.parts or not operators[one.step.name].matcher.takes_units]
 
 
 def text_key_of(prepared: Plan) -> tuple[str, ...]:
@@ -37,16 +41,20 @@ class StageTexts:
     every: Every
     store: Store
 
-    def of(self, step: Any, measure: Measure, rows: Sequence[int]) -> dict[int, ComparedText]:
-        """The texts that reached a deduplicator, by number in the whole input."""
+    def each(self, step: Any, reading: Reading, wanted: Mapping[int, Any]) -> dict[int, Any]:
+        """See `results.audit.texts.Texts`."""
         firsts = [0, *accumulate(result.rows for result in self.done[0].results)]
-        shards = [bisect_right(firsts, row) - 1 for row in rows]
-        codes = [(shard << SHARD_BITS) + row - firsts[shard] for shard, row in zip(shards, rows, strict=True)]
-        texts = self.of_codes(step, measure, codes)
-        return {row: texts[code] for row, code in zip(rows, codes, strict=True) if code in texts}
+        shards = {row: bisect_right(firsts, row) - 1 for row in wanted}
+        codes = {row: (shard << SHARD_BITS) + row - firsts[shard] for row, shard in shards.items()}
+        taken = self._each_code(step, reading, {codes[row]: asked for row, asked in wanted.items()})
+        return {row: taken[code] for row, code in codes.items() if code in taken}
 
     def of_codes(self, step: Any, measure: Measure, codes: Iterable[int]) -> dict[int, ComparedText]:
-        """The same by codes of shard and number in it."""
+        """The texts that reached a deduplicator, by codes of shard and number in it."""
+        taken = self._each_code(step, WholeTexts(measure), dict.fromkeys(codes))
+        return {code: ComparedText(**plain) for code, plain in taken.items()}
+
+    def _each_code(self, step: Any, reading: Reading, wanted: Mapping[int, Any]) -> dict[int, Any]:
         [last] = [at for at, stage in enumerate(self.done) if stage.planned.stage.after is step]
         before = [*self.done[:last], replace(self.done[last], findings=DedupResult(step.index))]
-        return read_texts(self.every, self.store, left_of(before), measure, codes)
+        return read_texts(self.every, self.store, left_of(before), reading, wanted)

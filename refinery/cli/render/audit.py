@@ -14,11 +14,11 @@ _SOURCES, _PATH = 20, 8
 def show(found: Any) -> Iterator[Any]:
     """Yield the output for a terminal, part by part."""
     if not found.summary:
-        yield f"{found.run}: no deduplicator has removed a sample for another one of the run, so there is nothing to compare"
+        yield f"{found.run}: no deduplicator has removed a sample, or a part of one, that stays elsewhere, so there is nothing to compare"
         return
     yield "" if found.stored else "recomputed from the input; nothing was written"
     yield _shares(found.summary)
-    yield "at least, from, to: between these shares of the removed samples are at least so similar to the one that stays (95 %)"
+    yield "at least, from, to: between these shares of what was removed are at least so similar to what stays (95 %)"
     for hub in found.hubs:
         like = "" if hub["median_similarity"] is None else f", median {hub['measure']} {hub['median_similarity']:.2f}"
         text = printable(hub["excerpt"])
@@ -36,8 +36,9 @@ def _shares(summary: list[dict[str, Any]]) -> Any:
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for at, name in enumerate(("step", "operator", "source", "measure", "at least", "sampled", "of", "from", "to")):
-        table.add_column(name, justify="left" if at < 4 else "right")
+    names = ("step", "operator", "source", "compared", "measure", "at least", "sampled", "of", "from", "to")
+    for at, name in enumerate(names):
+        table.add_column(name, justify="left" if at < 5 else "right")
     shown: dict[int, list[str | None]] = {}
     for row in summary:
         sources = shown.setdefault(row["step"], [])
@@ -47,5 +48,5 @@ def _shares(summary: list[dict[str, Any]]) -> Any:
             shares = (f"{100 * row[end]:.1f} %" for end in ("low", "high"))
             counts = f"{row['threshold']:g}", f"{row['n']:,}", f"{row['removed']:,}"
             source = "all" if row["source"] is None else printable(row["source"])
-            table.add_row(str(row["step"]), row["operator"], source, row["measure"], *counts, *shares)
+            table.add_row(str(row["step"]), row["operator"], source, row["basis"], row["measure"], *counts, *shares)
     return table

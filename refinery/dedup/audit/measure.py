@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -65,6 +65,12 @@ class Measure:
         key = tuple(keys_of(own)) if own else tuple(text_key)
         return Measure(key, {name: how[name] for name in _SPLIT}, window, tuple(vector), threshold)
 
+    @staticmethod
+    def of_words(params: Mapping[str, Any], text_key: Sequence[str], how: Mapping[str, Any], window: int) -> Measure:
+        """The measure of a deduplicator that takes out parts. how: their shingles. text_key: that of the recipe."""
+        own = params.get("text_key")
+        return Measure(tuple(keys_of(own)) if own else tuple(text_key), dict(how), window)
+
     @property
     def name(self) -> str:
         """The similarity by which the step removes samples: `cosine` or `jaccard`."""
@@ -87,15 +93,27 @@ class Measure:
 
     def compared(self, samples: Sequence[Any]) -> Iterator[ComparedText]:
         """The texts of samples, in order; a field that is missing is an empty text."""
+        texts = self.of_texts([self.text_of(sample) for sample in samples])
+        for sample, text in zip(samples, texts, strict=True):
+            yield replace(text, vector=_vector(sample, self.vector_key))
+
+    def text_of(self, sample: Any) -> str:
+        """The text of a sample; half surrogate pairs, which no UTF-8 has, become `?`."""
+        value = _value(sample, self.text_key)
+        return "" if value is None else str(value).encode("utf-8", "replace").decode()
+
+    def of_texts(self, texts: Sequence[str]) -> Iterator[ComparedText]:
+        """Texts in the form that is compared."""
         from refinery.kernels.dedup.minhash_texts import shingle_set, split
 
-        texts = [_text(sample, self.text_key) for sample in samples]
+        if not texts:
+            return
         tokens = split(of_texts(texts), *(self.shingles[name] for name in _SPLIT))
         sets, counts = shingle_set(tokens, self.window), (np.diff(tokens.firsts) - 1).tolist()
-        for at, (sample, text) in enumerate(zip(samples, texts, strict=True)):
+        for at, text in enumerate(texts):
             digest = hashlib.blake2b(text.strip().encode(), digest_size=16).hexdigest()
             hashes = numbers(items(sets.slice(at, 1)))[:MOST].astype(np.uint64)
-            yield ComparedText(text[:_KEPT], digest, counts[at], hashes, _vector(sample, self.vector_key))
+            yield ComparedText(text[:_KEPT], digest, counts[at], hashes)
 
 
 def _shingles(params: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -109,12 +127,6 @@ def _value(sample: Any, keys: Sequence[str]) -> Any:
     for key in keys:
         sample = sample.get(key) if isinstance(sample, dict) else None
     return sample
-
-
-def _text(sample: Any, keys: Sequence[str]) -> str:
-    """The text of a sample; half surrogate pairs, which no UTF-8 has, become `?`."""
-    value = _value(sample, keys)
-    return "" if value is None else str(value).encode("utf-8", "replace").decode()
 
 
 def _vector(sample: Any, keys: Sequence[str]) -> np.ndarray | None:

@@ -22,7 +22,7 @@ _ORDERS = {
     "audit_summary": "step, source NULLS FIRST, measure DESC, threshold",
     "hubs": "step, connected DESC, via",
     "chains": "step, cluster_size DESC, similarity, _row",
-    "audit": "step, _row",
+    "audit": "step, _row, unit",
 }
 
 
@@ -30,7 +30,7 @@ _ORDERS = {
 class RunAudit:
     """An audit. summary, hubs, chains, pairs: rows of the tables `audit_summary`, `hubs`, `chains` and `audit`.
 
-    stored: the run has made it. notes: on steps of whose removed samples fewer than half are like those that stay.
+    stored: the run has made it. notes: on steps of which fewer than half of what they removed is like what stays.
     """
 
     run: str
@@ -65,10 +65,15 @@ def _stored(work_dir: Path) -> RunAudit | None:
     if not database.is_file():
         return None
     with open_tables(database) as con:
-        there = con.execute("SELECT 1 FROM information_schema.tables WHERE table_name = 'audit'").fetchall()
-        if not there or not con.execute("SELECT 1 FROM audit LIMIT 1").fetchall():
-            return None
-        return _read(con, work_dir, True, [])
+        return stored_audit(con, work_dir)
+
+
+def stored_audit(con: duckdb.DuckDBPyConnection, work_dir: Path) -> RunAudit | None:
+    """The audit in a run's tables; None if they have none. con: of the database, with its views."""
+    there = con.execute("SELECT 1 FROM information_schema.tables WHERE table_name = 'audit'").fetchall()
+    if not there or not con.execute("SELECT 1 FROM audit LIMIT 1").fetchall():
+        return None
+    return _read(con, work_dir, True, [])
 
 
 def _read(con: duckdb.DuckDBPyConnection, work_dir: Path, stored: bool, notes: list[str]) -> RunAudit:

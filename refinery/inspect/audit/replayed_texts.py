@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.common.lazy import duckdb, pq
-from refinery.dedup.audit.measure import ComparedText, Measure
+from refinery.dedup.audit.readings import Reading
 from refinery.inspect.why.row_replay import RowPosition, RowReplay
 from refinery.io.batch import Batch
 from refinery.io.model import Part, Shard
@@ -37,21 +37,22 @@ class ReplayedTexts:
     con: duckdb.DuckDBPyConnection
     replay: RowReplay
 
-    def of(self, step: Any, measure: Measure, rows: Sequence[int]) -> dict[int, ComparedText]:
-        """The texts that reached a deduplicator, by row."""
+    def each(self, step: Any, reading: Reading, wanted: Mapping[int, Any]) -> dict[int, Any]:
+        """What a reading takes of the samples that reached a deduplicator, by row."""
         by_shard: dict[int, list[RowPosition]] = defaultdict(list)
-        for place in map(self.replay.place, rows):
+        for place in map(self.replay.place, wanted):
             by_shard[place.shard.index].append(place)
         workers = {planned.stage.number: Worker(planned.program) for planned in self._stages(step)}
-        texts: dict[int, ComparedText] = {}
+        taken: dict[int, Any] = {}
         try:
             for places in by_shard.values():
                 numbers, samples = zip(*self._samples(step, places, workers), strict=True)
-                texts |= dict(zip(numbers, measure.compared(samples), strict=True))
+                asked = [wanted[number] for number in numbers]
+                taken |= dict(zip(numbers, reading.taken(samples, asked), strict=True))
         finally:
             for worker in workers.values():
                 worker.close()
-        return texts
+        return taken
 
     def _stages(self, step: Any) -> list[CompiledStage]:
         """The stages up to the one that ends with a deduplicator."""
@@ -91,8 +92,8 @@ class ReplayedTexts:
         if column is None or before is None:
             return []
         found = self.con.execute(
-            "SELECT _row, list(unit ORDER BY unit) FROM duplicates WHERE step = ? AND unit IS NOT NULL "
-            "AND _row IN (SELECT unnest(?::BIGINT[])) GROUP BY _row",
+            "SELECT _row, flatten(list(CASE WHEN length IS NULL THEN [unit] ELSE [unit, unit + length] END ORDER BY unit)) "
+            "FROM duplicates WHERE step = ? AND unit IS NOT NULL AND _row IN (SELECT unnest(?::BIGINT[])) GROUP BY _row",
             [before.index, [first + row for row in inside]],
         ).fetchall()
         units = dict(found)

@@ -109,13 +109,11 @@ class Processing:
     def _audit(self) -> list[Entry]:
         """Shares of removed samples that are like those that stay."""
         sql = (
-            "SELECT step, operator, source, measure, threshold, n, removed, round(low, 4) AS low, round(high, 4) AS high\n"
+            "SELECT step, operator, source, basis, measure, threshold, n, removed, round(low, 4) AS low, round(high, 4) AS high\n"
             f"FROM audit_summary ORDER BY step, source NULLS FIRST, measure DESC, threshold LIMIT {MOST}"
         )
         title = "Removed samples that are like those that stay"
-        note = (
-            "low and high: Wilson's interval at 95 % of the share that is at least so similar; no source: all of them."
-        )
+        note = "low and high: Wilson's interval at 95 % of the share that is at least so similar; no source: all of them; basis: what was compared."
         return [measured(self._con, title, sql, "no deduplicator of samples was audited: set audit: 1000", note)]
 
     def subject(self, title: str, words: Sequence[str], example: str) -> list[Entry]:

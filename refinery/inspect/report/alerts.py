@@ -85,12 +85,15 @@ def _changed_exports(tables: RunTables) -> Iterator[Alert]:
 
 
 def _unlike(duplicates: Sequence[DeduplicatorFindings]) -> Iterator[Alert]:
-    """Deduplicators of whose removed samples fewer than half are like those that stay."""
+    """Deduplicators of which fewer than half of what they removed is like what stays."""
     for found in duplicates:
         row = found.audit.unlike if found.audit is not None else None
         if row is None:
             continue
-        what = f"at most {100 * row['high']:.1f} % of the removed samples are like those that stay"
+        of = (
+            "samples are like those that stay" if row["basis"] == "texts" else f"{row['basis']} are like ones that stay"
+        )
+        what = f"at most {100 * row['high']:.1f} % of the removed {of}"
         how = f"{row['measure']} of at least {row['threshold']:g}, {number(row['n'])} sampled"
         text = f"Step {found.step.step}, {found.step.label}: {what} ({how})."
         hubs = [hub for hub in found.audit.hubs if not hub["alike"]] if found.audit is not None else []

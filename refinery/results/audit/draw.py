@@ -21,6 +21,11 @@ from refinery.operators import read_sql
 SOURCES = 20
 # Pairs of a step, if the recipe does not say.
 MOST = 1000
+# Rows of `duplicates` by what an audit compares: the texts of samples, parts of texts, or signatures of samples whose kept one is in
+# an index, which has no texts.
+SAMPLES = "d.unit IS NULL AND d.kept IS NOT NULL"
+PARTS = "d.unit IS NOT NULL AND coalesce(d.kept, d.via) IS NOT NULL"
+INDEXED = "d.unit IS NULL AND d.kept_in_index IS NOT NULL AND d.estimated_jaccard IS NOT NULL"
 # Samples of a step that are few. Shares of its samples that are suspicious if it removes them, or if one sample connects them.
 _FEW, _REMOVED, _CONNECTED = 50_000, 0.3, 0.01
 # Hubs of a step, and the least number of samples that one connects.
@@ -29,18 +34,24 @@ _HUBS, _LEAST = 5, 3
 
 @dataclass(frozen=True)
 class AuditedPair:
-    """A removed sample and the one that stays. removed: samples that the step has removed of the source."""
+    """A removed sample, or part of one, and the sample that stays. removed: samples or parts that the step has removed of the source.
+
+    kept: None if it is in an index. unit, length, copy_at: of a part, as in the table `duplicates`.
+    """
 
     step: int
     operator: str
     row: int
-    kept: int
+    kept: int | None
     via: int | None
     source: str
     cluster_size: int | None
     matched: str | None
     estimated_jaccard: float | None
     removed: int
+    unit: int | None = None
+    length: int | None = None
+    copy_at: int | None = None
 
 
 @dataclass(frozen=True)
@@ -61,9 +72,14 @@ def to_audit(con: duckdb.DuckDBPyConnection) -> set[int]:
     return {step for (step,) in con.execute(sql).fetchall()}
 
 
-def pairs_of(con: duckdb.DuckDBPyConnection, steps: Sequence[int], most: int) -> list[AuditedPair]:
-    """At most about `most` pairs of each deduplicator of samples: half of them in equal parts by source, half in proportion."""
-    counts = con.execute(template(read_sql("tables/_audit_removed.sql")).render(steps=steps)).fetchall()
+def pairs_of(con: duckdb.DuckDBPyConnection, steps: Sequence[int], most: int, of: str = SAMPLES) -> list[AuditedPair]:
+    """At most about `most` pairs of each deduplicator: half of them in equal parts by source, half in proportion.
+
+    of: the rows of `duplicates` that are drawn from.
+    """
+    if not steps:
+        return []
+    counts = con.execute(template(read_sql("tables/_audit_removed.sql")).render(steps=steps, of=of)).fetchall()
     allotted = [row for _, of_step in groupby(counts, itemgetter(0)) for row in _allotted(list(of_step), most)]
     if not allotted:
         return []
@@ -72,7 +88,8 @@ def pairs_of(con: duckdb.DuckDBPyConnection, steps: Sequence[int], most: int) ->
     names = {"step": steps, "file": of_texts(columns[1]), "source": of_texts(columns[2])}
     con.register("_allotted", pa.table({**names, "wanted": wanted, "removed": removed}))
     try:
-        return [AuditedPair(*row) for row in con.execute(read_sql("tables/_audit_pairs.sql")).fetchall()]
+        query = template(read_sql("tables/_audit_pairs.sql")).render(of=of)
+        return [AuditedPair(*row) for row in con.execute(query).fetchall()]
     finally:
         con.unregister("_allotted")
 

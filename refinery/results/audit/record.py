@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,17 +11,29 @@ from typing import Any
 from refinery.common.lazy import duckdb
 from refinery.compiler.templates import lit
 from refinery.dedup.audit.hub import Hub, cures, hub_of, told
-from refinery.dedup.audit.measure import ALIKE, ComparedText, Measure, cosine, jaccard
-from refinery.results.audit.draw import MOST, AuditedPair, HubRows, hubs_of, pairs_of, paths_of, to_audit
-from refinery.results.audit.texts import Texts
+from refinery.dedup.audit.measure import ALIKE, ComparedText, Measure
+from refinery.dedup.audit.parts import AuditedStep
+from refinery.results.audit.compared import by_parts, by_signatures, by_texts
+from refinery.results.audit.draw import (
+    INDEXED,
+    MOST,
+    PARTS,
+    AuditedPair,
+    HubRows,
+    hubs_of,
+    pairs_of,
+    paths_of,
+    to_audit,
+)
+from refinery.results.audit.texts import Texts, whole_texts
 
 _OF_STEP = {"step": "INTEGER", "operator": "VARCHAR"}
 # Types of the columns, by table.
 TABLES: dict[str, dict[str, str]] = {
     "audit": {
         **_OF_STEP,
-        **dict.fromkeys(("_row", "kept", "via"), "BIGINT"),
-        "source": "VARCHAR",
+        **dict.fromkeys(("_row", "unit", "kept", "via"), "BIGINT"),
+        **dict.fromkeys(("source", "basis"), "VARCHAR"),
         "cluster_size": "BIGINT",
         "matched": "VARCHAR",
         **dict.fromkeys(("estimated_jaccard", "jaccard", "cosine", "threshold", "weight"), "DOUBLE"),
@@ -45,11 +56,11 @@ TABLES: dict[str, dict[str, str]] = {
         "similarity": "DOUBLE",
     },
 }
-# The rows of `audit_summary` that say, for all sources of a step, that fewer than half of the removed samples are alike.
+# The rows of `audit_summary` that say, for all sources of a step, that fewer than half of what was removed is like what stays.
 UNLIKE = (
     "SELECT * FROM audit_summary WHERE source IS NULL AND high < 0.5 AND CASE "
     "WHEN step IN (SELECT step FROM audit WHERE cosine IS NOT NULL) THEN measure = 'cosine' "
-    f"ELSE threshold = {ALIKE} END"
+    f"ELSE measure = 'jaccard' AND threshold = {ALIKE} END"
 )
 # Chains of a step, one of each cluster.
 _CHAINS = 20
@@ -75,62 +86,56 @@ class Audit:
 
 
 def audited(
-    con: duckdb.DuckDBPyConnection, steps: Sequence[Any], text_key: Sequence[str], texts: Texts, most: int | None
+    con: duckdb.DuckDBPyConnection,
+    steps: Sequence[AuditedStep],
+    text_key: Sequence[str],
+    texts: Texts,
+    most: int | None,
 ) -> Audit:
     """The audit that a recipe asks for; most: its key `audit`. Without the key, of steps that are small or suspicious."""
     if most is None:
         suspicious = to_audit(con)
-        return measured(con, [step for step in steps if step.index in suspicious], text_key, texts, MOST)
+        return measured(con, [one for one in steps if one.step.index in suspicious], text_key, texts, MOST)
     return measured(con, steps if most else [], text_key, texts, most)
 
 
 def measured(
-    con: duckdb.DuckDBPyConnection, steps: Sequence[Any], text_key: Sequence[str], texts: Texts, most: int
+    con: duckdb.DuckDBPyConnection, steps: Sequence[AuditedStep], text_key: Sequence[str], texts: Texts, most: int
 ) -> Audit:
-    """Compare sampled pairs of the tables `duplicates` and `clusters`.
-
-    steps: the deduplicators of samples. most: pairs of each step.
-    """
+    """Compare sampled pairs of the tables `duplicates` and `clusters`. most: pairs of each step."""
     made = Audit([], [], [])
-    own = [step.index for step in steps]
-    pairs, hubs = (pairs_of(con, own, most), hubs_of(con, own)) if steps else ([], [])
-    for step in steps:
-        measure = Measure.of(step, text_key)
-        drawn, around = (
-            [one for one in pairs if one.step == step.index],
-            [hub for hub in hubs if hub.step == step.index],
-        )
-        rows = {row for pair in drawn for row in (pair.row, pair.kept)}
-        rows |= {row for hub in around for row in (hub.row, *hub.members)}
-        known = texts.of(step, measure, sorted(rows)) if rows else {}
-        compared = list(_compared(drawn, measure, known))
-        made.audit.extend(compared)
-        made.hubs.extend(_hub(hub, known, measure, step.params) for hub in around if hub.row in known)
-        made.chains.extend(_chains(con, compared, measure))
+    of_samples = [one.step.index for one in steps if one.parts is None]
+    pairs, hubs = pairs_of(con, of_samples, most), hubs_of(con, of_samples) if of_samples else []
+    pairs += pairs_of(con, [one.step.index for one in steps if one.parts], most, PARTS)
+    indexed = pairs_of(con, of_samples, most, INDEXED)
+    for one in steps:
+        drawn, by_index = ([pair for pair in of if pair.step == one.step.index] for of in (pairs, indexed))
+        around = [hub for hub in hubs if hub.step == one.step.index]
+        _add(made, con, one, one.measure(text_key), texts, drawn, around)
+        made.audit.extend(by_signatures(by_index, one.measure(text_key)))
     return made
 
 
-def _compared(pairs: Sequence[AuditedPair], measure: Measure, known: Mapping[int, ComparedText]) -> Any:
-    """Rows of `audit`; each stands for `weight` removed samples of its source."""
-    there = [pair for pair in pairs if pair.row in known and pair.kept in known]
-    drawn = Counter(pair.source for pair in there)
-    for pair in there:
-        one, other = known[pair.row], known[pair.kept]
-        yield {
-            "step": pair.step,
-            "operator": pair.operator,
-            "_row": pair.row,
-            "kept": pair.kept,
-            "via": pair.via,
-            "source": pair.source,
-            "cluster_size": pair.cluster_size,
-            "matched": pair.matched,
-            "estimated_jaccard": pair.estimated_jaccard,
-            "jaccard": jaccard(one, other),
-            "cosine": cosine(one, other) if measure.vector_key else None,
-            "threshold": measure.threshold,
-            "weight": pair.removed / drawn[pair.source],
-        }
+def _add(
+    made: Audit,
+    con: duckdb.DuckDBPyConnection,
+    one: AuditedStep,
+    measure: Measure,
+    texts: Texts,
+    drawn: Sequence[AuditedPair],
+    around: Sequence[HubRows],
+) -> None:
+    """Add the rows of a step whose texts are compared."""
+    if one.parts is not None:
+        made.audit.extend(by_parts(one.step, drawn, one.parts, measure, texts))
+        return
+    rows = {row for pair in drawn for row in (pair.row, pair.kept) if row is not None}
+    rows |= {row for hub in around for row in (hub.row, *hub.members)}
+    known = whole_texts(texts, one.step, measure, sorted(rows)) if rows else {}
+    compared = list(by_texts(drawn, measure, known))
+    made.audit.extend(compared)
+    made.hubs.extend(_hub(hub, known, measure, one.step.params) for hub in around if hub.row in known)
+    made.chains.extend(_chains(con, compared, measure))
 
 
 def _hub(
@@ -186,19 +191,21 @@ def _chains(
     ]
 
 
-def notes_of(audit: Audit, steps: Sequence[Any], con: duckdb.DuckDBPyConnection) -> list[str]:
-    """Notes on steps of whose removed samples fewer than half are like those that stay. con: has the view `audit_summary`."""
-    unlike = con.execute(f"SELECT step, high, n, threshold, measure FROM ({UNLIKE})").fetchall()
+def notes_of(audit: Audit, steps: Sequence[AuditedStep], con: duckdb.DuckDBPyConnection) -> list[str]:
+    """Notes on steps of which fewer than half of what they removed is like what stays. con: has the view `audit_summary`."""
+    unlike = con.execute(f"SELECT step, high, n, threshold, measure, basis FROM ({UNLIKE})").fetchall()
     rows_by_step = {row[0]: row[1:] for row in unlike}
-    return [_note(step, rows_by_step[step.index], audit) for step in steps if step.index in rows_by_step]
+    found = [one.step for one in steps if one.step.index in rows_by_step]
+    return [_note(step, rows_by_step[step.index], audit) for step in found]
 
 
 def _note(step: Any, row: tuple[Any, ...], audit: Audit) -> str:
-    high, sampled, threshold, measure = row
+    high, sampled, threshold, measure, basis = row
+    what = "samples are like the one that stays" if basis == "texts" else f"{basis} are like one that stays"
     hubs = [hub for hub in audit.hubs if hub["step"] == step.index and not hub["alike"]]
     why = f" {told(hubs[0]['connected'], hubs[0]['reason'], hubs[0]['excerpt'])}" if hubs else ""
     return (
-        f"{step.where}: {step.name}: at most {high:.1%} of the removed samples are like the one that stays ({measure} of at least "
+        f"{step.where}: {step.name}: at most {high:.1%} of the removed {what} ({measure} of at least "
         f"{threshold:g}, {sampled:,} sampled).{why} See the tables hubs, chains and audit. To keep them apart, "
         f"{', or '.join(cures(step.params))}"
     )

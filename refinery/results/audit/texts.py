@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.dedup.audit.measure import ComparedText, Measure
+from refinery.dedup.audit.readings import Reading, WholeTexts, reading_of
 from refinery.io.batch import Batch
 from refinery.io.model import Part, Shard
 from refinery.io.readers.read import read
@@ -29,25 +30,32 @@ _BATCH = 16 << 20
 class Texts(Protocol):
     """Source of the texts of samples; rows are numbers in the whole input."""
 
-    def of(self, step: Any, measure: Measure, rows: Sequence[int]) -> dict[int, ComparedText]:
-        """The texts that reached a deduplicator, by row."""
+    def each(self, step: Any, reading: Reading, wanted: Mapping[int, Any]) -> dict[int, Any]:
+        """What a reading takes of the samples that reached a deduplicator, by row. wanted: what is asked of each row."""
+
+
+def whole_texts(texts: Texts, step: Any, measure: Measure, rows: Iterable[int]) -> dict[int, ComparedText]:
+    """The texts that reached a deduplicator, by row."""
+    found = texts.each(step, WholeTexts(measure), dict.fromkeys(rows))
+    return {row: ComparedText(**plain) for row, plain in found.items()}
 
 
 def read_texts(
-    every: Every, store: Store, shards: Sequence[Shard], measure: Measure, codes: Iterable[int]
-) -> dict[int, ComparedText]:
-    """Texts of samples by their codes (shard and number in it), as `workers.match_keys` has them.
+    every: Every, store: Store, shards: Sequence[Shard], reading: Reading, wanted: Mapping[int, Any]
+) -> dict[int, Any]:
+    """What a reading takes of samples by their codes (shard and number in it), as `workers.match_keys` has them.
 
-    shards: as a stage has left them, by index. store: with their files.
+    shards: as a stage has left them, by index. store: with their files. wanted: what is asked of each sample, by code.
     """
-    rows = np.unique(np.fromiter(codes, np.int64))
-    of_shard = rows >> SHARD_BITS
-    calls = [
-        to_json({"shard": shards[at], "rows": rows[of_shard == at] & _IN_SHARD}, _spool(store))
-        for at in np.unique(of_shard).tolist()
-    ]
-    answers = every(texts_of_shard, {"measure": measure.plain(), "store": store.url}, calls) if calls else []
-    return {code: text for answer in answers for code, text in _answered(answer)}
+    codes = np.unique(np.fromiter(wanted, np.int64))
+    of_shard, spool, plain = codes >> SHARD_BITS, _spool(store), reading.plain()
+    calls = []
+    for at in np.unique(of_shard).tolist():
+        own = codes[of_shard == at]
+        asked = [wanted[code] for code in own.tolist()]
+        calls.append(to_json({"shard": shards[at], "rows": own & _IN_SHARD, "reading": plain, "wanted": asked}, spool))
+    answers = every(texts_of_shard, {"store": store.url}, calls) if calls else []
+    return {code: value for answer in answers for code, value in from_json(answer)}
 
 
 def _spool(store: Store) -> Spool | None:
@@ -60,21 +68,17 @@ def _spool(store: Store) -> Spool | None:
     return spool if store.on_this_machine else None
 
 
-def _answered(answer: str) -> Iterator[tuple[int, ComparedText]]:
-    for plain in from_json(answer):
-        yield plain.pop("code"), ComparedText(**plain)
-
-
 def texts_of_shard(shared: str, call: str) -> str:
-    """Texts of some samples of a shard; see `read_texts`. A task."""
-    given, wanted = json.loads(shared), from_json(call)
-    shard, rows, measure = wanted["shard"], wanted["rows"], Measure.from_plain(given["measure"])
+    """What a reading takes of some samples of a shard; see `read_texts`. A task."""
+    given, asked = json.loads(shared), from_json(call)
+    shard, rows, reading = asked["shard"], asked["rows"], reading_of(asked["reading"])
     part = replace(shard.part or Part(None), removed=None, removed_in=None, only=rows, tables=())
     batches = read(fetched(replace(shard, part=part), given["store"]), _BATCH)
-    return to_json([plain for batch in batches for plain in _of_batch(batch, shard.index, measure)])
+    wanted = dict(zip(rows.tolist(), asked["wanted"], strict=True))
+    return to_json([pair for batch in batches for pair in _of_batch(batch, shard.index, reading, wanted)])
 
 
-def _of_batch(batch: Batch, shard: int, measure: Measure) -> Iterator[dict[str, Any]]:
-    samples = [batch.sample(at) for at in range(len(batch))]
-    for row, text in zip(batch.rows.tolist(), measure.compared(samples), strict=True):
-        yield {"code": (shard << SHARD_BITS) + row, **vars(text)}
+def _of_batch(batch: Batch, shard: int, reading: Reading, wanted: Mapping[int, Any]) -> Iterator[tuple[int, Any]]:
+    rows, samples = batch.rows.tolist(), [batch.sample(at) for at in range(len(batch))]
+    for row, value in zip(rows, reading.taken(samples, [wanted[row] for row in rows]), strict=True):
+        yield (shard << SHARD_BITS) + row, value
