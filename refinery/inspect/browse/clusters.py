@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from refinery.common.lazy import duckdb
+from refinery.dedup.audit.measure import jaccard
+from refinery.dedup.audit.parts import TextParts
 from refinery.dedup.matchers.model import SharedShingles
 from refinery.errors import DataError
 from refinery.inspect.browse.shared_shingles import MarkedText, marked_texts
@@ -95,6 +98,41 @@ def side_by_side(histories: RowHistories, step: int, left: int, right: int) -> S
     one, other, name = marked_texts(here, there, known.params)
     matcher = histories.prepared.library.operators[known.name].sample_matcher
     return SideBySide(one, other, name, matcher.shared(here, there, None, known.params))
+
+
+def part_side_by_side(histories: RowHistories, step: int, row: int, unit: int) -> SideBySide:
+    """A part that a deduplicator took out of a sample (right), and what is most like it in the sample that keeps one.
+
+    Raises DataError if the step has not taken this part out, or if the kept part is not known.
+    """
+    known = next((known for known in histories.prepared.recipe.steps if known.index == step), None)
+    parts = None if known is None else TextParts.of(histories.prepared.library.operators[known.name], known.params)
+    rows = histories.con.execute(_PART, [step, row, unit]).fetchall()
+    if known is None or parts is None or not rows:
+        raise DataError(f"step {step} took no part {unit} out of row {row} for another one")
+    kept, length, copy_at = rows[0]
+    place = unit if length is None else [unit, length]
+    [removed] = parts.at(_text(histories, known, row), [place])
+    there = _text(histories, known, kept)
+    if parts.are_passages:
+        [stays] = parts.at(there, [[copy_at, length]])
+    else:
+        stays = most_like(removed or "", parts.every(there)[: unit if kept == row else None], parts, known)
+    one, other, name = marked_texts(stays or "", removed or "", {})
+    return SideBySide(one, other, name, None)
+
+
+_PART = """
+SELECT coalesce(kept, via), length, copy_at FROM duplicates
+WHERE step = ? AND _row = ? AND unit = ? AND coalesce(kept, via) IS NOT NULL
+"""
+
+
+def most_like(part: str, others: Sequence[str], parts: TextParts, step: Any) -> str:
+    """The text among others that is most like a part, as an audit compares them; "" without others."""
+    texts = list(parts.measure((), step.params).of_texts([part, *others]))
+    likeness = [jaccard(texts[0], other) for other in texts[1:]]
+    return others[likeness.index(max(likeness))] if likeness else ""
 
 
 def _compares_samples(operator: Operator) -> bool:

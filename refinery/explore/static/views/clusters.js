@@ -1,15 +1,18 @@
-// View `clusters`: clusters by size, the members of one, and two members side by side.
+// View `clusters`: clusters by size, the members of one, two members side by side, and audits of removals.
 
 import { get } from "../lib/api.js";
 import { add, el, fill, table } from "../lib/dom.js";
 import { count, value as figure } from "../lib/format.js";
 import { listKeys } from "../lib/list.js";
 import { go, link } from "../lib/state.js";
-import { name, plain, visible } from "../lib/texts.js";
+import { name, plain } from "../lib/texts.js";
+import { fillAuditLines, showAudit } from "./clusters/audit.js";
+import { fillPair, rowLink, showPair } from "./clusters/pair.js";
 
 export async function show(page) {
   const { step, cluster, left, right } = page.values;
-  if (step && cluster === undefined && left && right) await showPair(page, step, left, right);
+  if (page.rest === "audit") await showAudit(page);
+  else if (step && cluster === undefined && left && right) await showPair(page, step, left, right);
   else if (step && cluster !== undefined) await showCluster(page, step, cluster);
   else await showList(page);
 }
@@ -22,8 +25,8 @@ async function showList(page) {
     add(page.root, el("p", {}, "The recipe has no deduplicator."));
     return;
   }
-  const body = el("div", {});
-  add(page.root, chooser(answer.deduplicators, step), el("p", { role: "status" }, `${count(answer.total)} clusters, the largest first`), body);
+  const body = el("div", {}), audit = el("section", {});
+  add(page.root, chooser(answer.deduplicators, step), el("p", { role: "status" }, `${count(answer.total)} clusters, the largest first`), body, audit);
   const columns = [
     { title: "cluster", cell: (one) => el("a", { class: "open", href: link("clusters", { step: one.step, cluster: one.cluster }) }, `${one.step}.${one.cluster}`) },
     { title: "deduplicator", cell: (one) => `step ${one.step} ${plain(one.operator)}` },
@@ -33,17 +36,17 @@ async function showList(page) {
   fill(body, table(columns, answer.clusters, "Clusters"), el("p", { class: "row" },
     after && el("a", { href: link("clusters", { step }) }, "First page"),
     answer.next && el("a", { class: "next", href: link("clusters", { step, after: answer.next }) }, "Next page")));
-  page.keys(listKeys(body, "a.open", [["l", "next page", () => body.querySelector("a.next")?.click()]]));
+  page.keys(listKeys(body, "a.open", [
+    ["l", "next page", () => body.querySelector("a.next")?.click()],
+    ["a", "audit: was it right?", () => { location.hash = link("clusters/audit", { step }); }],
+  ]));
+  fillAuditLines(page, audit, step);
 }
 
 function chooser(deduplicators, step) {
   const options = [["", "all"], ...deduplicators.map((one) => [String(one.step), `${one.step} ${plain(one.operator)} (${count(one.clusters)} clusters, ${count(one.removed)} removed)`])];
   return el("label", {}, "Deduplicator ", el("select", { onchange: (event) => go({ step: event.target.value || null, after: null }) },
     options.map(([value, title]) => el("option", { value, selected: value === (step || "") }, title))));
-}
-
-function rowLink(row) {
-  return el("a", { href: link(`samples/${row}`) }, `row ${count(row)}`);
 }
 
 // The members of one cluster, and the one that stays beside the chosen one.
@@ -72,7 +75,7 @@ async function showCluster(page, step, cluster) {
     ["p", "compare with the member before", () => at > 0 && choose(others[at - 1])],
     ["u", "back to the clusters", () => { location.hash = link("clusters", { step }); }],
   ]));
-  if (right) fillPair(page, pair, step, left, right.row, joined(right));
+  if (right) fillPair(page, pair, { step, left, right: right.row }, joined(right));
 }
 
 // The sample that a member is best compared with: its direct match.
@@ -99,35 +102,4 @@ function joined(member) {
     member.distance !== null && `, ${member.distance} bits differ`,
     member.kept_in_index !== null && [", stays in an index: ", name(member.kept_in_index)],
   ];
-}
-
-async function showPair(page, step, left, right) {
-  const pair = el("section", {});
-  page.title(`Rows ${left} and ${right}`);
-  add(page.root, el("h1", {}, `Rows ${count(left)} and ${count(right)} in step ${plain(step)}`), pair);
-  await fillPair(page, pair, step, left, right, null);
-}
-
-// Two texts side by side, with what they share.
-async function fillPair(page, pair, step, left, right, why) {
-  fill(pair, el("p", { class: "wait" }, "…"));
-  let answer;
-  try {
-    answer = await get("clusters/pair", { step, left, right }, page.signal);
-  } catch (error) {
-    if (error.name !== "AbortError") fill(pair, el("p", { class: "error", role: "alert" }, error.message));
-    return;
-  }
-  const { counts } = answer;
-  fill(pair,
-    el("h2", {}, `Side by side: shared ${answer.shared} are marked`),
-    why && el("p", {}, rowLink(right), " was joined by ", why, "."),
-    counts && el("p", {}, `${count(counts.count)} shared shingles; ${count(counts.here)} in row ${count(left)}, ${count(counts.there)} in row ${count(right)}; Jaccard similarity of the shingles ${figure(counts.jaccard)}`),
-    el("div", { class: "grid pair" }, side(answer.left, left), side(answer.right, right)));
-}
-
-function side(text, row) {
-  return el("section", {}, el("h3", {}, rowLink(row), text.as_compared && el("span", { class: "muted" }, " as compared: its tokens")),
-    el("div", { class: "text box", dir: "auto", tabindex: "0", role: "region", "aria-label": `Text of row ${row}` },
-      text.pieces.map(([shared, piece]) => (shared ? el("mark", {}, visible(piece)) : visible(piece)))));
 }
