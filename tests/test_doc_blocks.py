@@ -97,6 +97,10 @@ ELSEWHERE = {
     ("extending", "my_operators/filters/my_filter.sql:17: wrong"): "tests.inspect.test_operator_examples",
     ("extending", "# my_operators/matchers/window.py"): "tests.dedup.test_user_matcher",
     ("extending", "-- my_operators/deduplicators/recrawl_deduplicator.sql"): "tests.dedup.test_user_matcher",
+    (
+        "questions",
+        "refinery run by_host.yaml",
+    ): "tests.results.views.test_questions:test_each_answer_is_that_of_the_page",
     ("questions", "SELECT"): "tests.results.views.test_questions:test_each_answer_is_that_of_the_page",
     ("ray", "refinery run recipes/ray_demo/configs/demo.yaml$"): "tests.execution.ray.test_demo:test_on_a_cluster",
     (

@@ -48,11 +48,12 @@ def answer_of(block: Block, database: Path) -> tuple[list[str], list[list[str]]]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder in which the recipe and the commands of the page have run."""
+    """A folder in which the recipes and the commands of the page have run."""
     folder = tmp_path_factory.mktemp("questions")
     shutil.copytree(ROOT / "recipes", folder / "recipes")
-    [recipe] = [block for block in blocks_of(PAGE) if block.language == "yaml"]
-    (folder / "recipe.yaml").write_text(recipe.text, "utf-8")
+    for recipe in [block for block in blocks_of(PAGE) if block.language == "yaml"]:
+        name = recipe.title.removeprefix("# ") if recipe.title.startswith("# ") else "recipe.yaml"
+        (folder / name).write_text(recipe.text, "utf-8")
     for block in blocks_of(PAGE):
         for line in block.lines if block.language == "indented" else ():
             code, printed = command(*line.split()[1:], folder=folder)
@@ -71,6 +72,6 @@ def test_each_answer_is_that_of_the_page(block: Block, folder: Path, monkeypatch
             assert re.fullmatch(r"\d+\.\d+", value) if name in MEASURED else re.sub(r"\s+", " ", value).strip() == text
 
 
-def test_there_are_ten_questions() -> None:
+def test_there_are_twelve_questions() -> None:
     headings = re.findall(r"^## (.+)$", PAGE.read_text("utf-8"), re.MULTILINE)
-    assert len(headings) == 11 and headings[-1] == "Fields of the input without keep_fields"
+    assert len(headings) == 13 and headings[-1] == "Fields of the input without keep_fields"
