@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import threading
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from refinery.common.lazy import exp
 from refinery.compiler.templates import ident, template
 from refinery.errors import Problem, RecipeError
 from refinery.explore.rows import dicts
+from refinery.explore.run import ExploredRun
 from refinery.inspect.tune import KeptAmount
 from refinery.inspect.tuned_filter import Decision, TunedFilter
 from refinery.operators import read_sql
@@ -19,6 +22,8 @@ from refinery.recipe.sql import parse
 # The reason where the stored statistics do not have it.
 _NOT_KEPT = "'not kept'"
 
+# Variants of filters beside changed ones that stay in memory.
+_VARIANTS = 3
 # More columns have too many different values together.
 _GROUPED = 3
 
@@ -125,18 +130,46 @@ class FilterRows:
         return _figures(self.rows(query))
 
     def nearest(
-        self, values: Mapping[str, Any], column: str, side: str, bound: float, limit: int
+        self, values: Mapping[str, Any], column: str, side: str, bound: float, limit: int, among: str = "TRUE"
     ) -> dict[str, list[dict[str, Any]]]:
-        """Samples nearest to a bound of a statistic: `inside`, which the values keep, and `outside`. side: low or high."""
+        """Samples nearest to a bound of a statistic: `inside`, which the values keep, and `outside`. side: low or high.
+
+        among: SQL for the samples that the bound is for.
+        """
         decision = self.decision(values)
         reverse = bool({**self.tuned.step.params, **values}.get("reversed_range"))
         grows = (side == "low") != reverse  # larger values are inside
         query = template(read_sql("analysis/filter_nearest.sql"))
-        known = {"condition": decision.condition, "column": ident(column), "bound": repr(float(bound)), "limit": limit}
+        known = {
+            "condition": decision.condition,
+            "column": ident(column),
+            "bound": repr(float(bound)),
+            "limit": limit,
+            "among": among,
+        }
         return {
             "inside": self.rows(query.render(keeps=True, compared=">=" if grows else "<=", **known)),
             "outside": self.rows(query.render(keeps=False, compared="<=" if grows else ">=", **known)),
         }
+
+
+class Variants:
+    """The rows of filters beside other filters with changed values: the last few."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: OrderedDict[tuple[int, str], FilterRows] = OrderedDict()
+
+    def rows(self, run: ExploredRun, tuned: TunedFilter, changed: Mapping[int, str]) -> FilterRows:
+        """The rows of a filter. changed: conditions of other filters, by step."""
+        key = (tuned.step.index, json.dumps(changed, sort_keys=True))
+        with self._lock:
+            if key not in self._known:
+                self._known[key] = FilterRows(replace(tuned, stored=run.lasting(), changed=changed))
+            self._known.move_to_end(key)
+            while len(self._known) > _VARIANTS:
+                self._known.popitem(last=False)  # a request that still has it may end
+            return self._known[key]
 
 
 def _names(sql: str) -> list[str]:

@@ -5,29 +5,46 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from refinery.common.lazy import exp
-from refinery.compiler.model import Chain
 from refinery.errors import Problem, RecipeError, RefineryError
+from refinery.explore.comparisons import comparisons
+from refinery.explore.handles import Handle, combined
 from refinery.inspect.tune_values import read_values
 from refinery.inspect.tuned_filter import TunedFilter
 from refinery.operators import RANGE_PARAMS
 from refinery.operators.bounds import UNBOUNDED, FilterBound, is_unlimited
 from refinery.recipe.by_column import ByColumn
 
-# Comparisons `column OP number`, and the end of the kept range that the number is then; turned, for `number OP column`.
-_ENDS = {exp.GTE: "low", exp.GT: "low", exp.LTE: "high", exp.LT: "high"}
-_TURNED = {"low": "high", "high": "low"}
 
-
-def parameters_of(tuned: TunedFilter) -> list[dict[str, Any]]:
+def parameters_of(tuned: TunedFilter, handles: Sequence[Handle] = ()) -> list[dict[str, Any]]:
     """The parameters as plain data, in the order of the operator's header.
 
     statistics, side: what it bounds, as far as known. value: null without a bound; unlimited: no value reaches it. by_column:
-    values by text of a column, which cannot be moved.
+    values by text of a column, which cannot be moved. handles: follow, in place of their parameters.
     """
     bounded = _bounded_in_conditions(tuned) if tuned.by_condition else _bounded(tuned)
     names = [name for name in tuned.spec.params if name in tuned.parameters]
-    return [_parameter(tuned, name, bounded.get(name, [])) for name in names]
+    apart = {handle.parameter for handle in handles}
+    whole = [_parameter(tuned, name, bounded.get(name, [])) for name in names if name not in apart]
+    return [*whole, *(_of_handle(tuned, handle) for handle in handles)]
+
+
+def _of_handle(tuned: TunedFilter, handle: Handle) -> dict[str, Any]:
+    """A handle as the parameter that it looks like on the page."""
+    spec = tuned.spec.params[handle.parameter]
+    by_text = bool(handle.texts)
+    return {
+        "name": handle.name,
+        "type": spec.type if by_text else "int" if handle.is_whole else "float",
+        "doc": spec.doc,
+        "value": handle.value,
+        "statistics": list(handle.statistics),
+        "side": handle.side,
+        "min": spec.min if by_text else None,
+        "max": spec.max if by_text else None,
+        "can_be_off": False,
+        "by_column": None,
+        "among": handle.among,
+    }
 
 
 def switches_of(tuned: TunedFilter) -> list[dict[str, Any]]:
@@ -59,6 +76,7 @@ def _parameter(tuned: TunedFilter, name: str, ends: Sequence[tuple[str, str]]) -
         "max": spec.max,
         "can_be_off": spec.nullable or side == "high" or unlimited,
         "by_column": by_column,
+        "among": "TRUE",
     }
 
 
@@ -86,26 +104,10 @@ def _bounded_in_conditions(tuned: TunedFilter) -> Bounded:
     chain = next(chain for chain in chains if tuned.step.index in chain.alive)
     stats = {stat.column for stat in tuned.stats}
     bounded: Bounded = {}
-    for column, side, number in _comparisons(chain, tuned):
+    for column, side, number in comparisons(chain, tuned):
         if number in names and column in stats:
             bounded.setdefault(names[number], []).append((column, side))
     return bounded
-
-
-def _comparisons(chain: Chain, tuned: TunedFilter) -> list[tuple[str, str, float]]:
-    """Comparisons of a column with a number in the terms of the filter's predicate: column, side, number."""
-    predicate = chain.predicates.get(tuned.step.index)
-    nodes = [node for term in (predicate.terms if predicate else ()) for node in term.tree.find_all(*_ENDS)]
-    comparisons = []
-    for node in nodes:
-        column, number, side = node.this, node.expression, _ENDS[type(node)]
-        if isinstance(number, exp.Column):
-            column, number, side = number, column, _TURNED[side]
-        if node.find_ancestor(exp.Not):
-            side = _TURNED[side]
-        if isinstance(column, exp.Column) and isinstance(number, exp.Literal) and not number.is_string:
-            comparisons.append((column.parts[0].name, side, float(number.this)))
-    return comparisons
 
 
 def ends_of(parameters: list[dict[str, Any]], column: str) -> list[FilterBound]:
@@ -117,14 +119,17 @@ def ends_of(parameters: list[dict[str, Any]], column: str) -> list[FilterBound]:
     ]
 
 
-def read_moved(tuned: TunedFilter, moved: Mapping[str, Any]) -> dict[str, Any]:
+def read_moved(tuned: TunedFilter, moved: Mapping[str, Any], handles: Sequence[Handle] = ()) -> dict[str, Any]:
     """Values from the page, as the recipe would have them. Raises RecipeError for names or values that it would refuse.
 
-    null is "no bound": null where the parameter may be null, else no limit.
+    null is "no bound": null where the parameter may be null, else no limit. handles: of the filter.
     """
     ranged = {} if tuned.by_condition else RANGE_PARAMS
-    values: dict[str, Any] = {}
+    known = {handle.name: handle for handle in handles}
+    values = combined(tuned, known, {name: value for name, value in moved.items() if name in known})
     for name, value in moved.items():
+        if name in known:
+            continue
         if name not in tuned.parameters and not (tuned.parameters and name in ranged):
             raise RecipeError([Problem(name, f"is no bound of {tuned.step.name}")])
         if name in tuned.by_column:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,9 +12,10 @@ from refinery.compiler.bounds import in_range
 from refinery.compiler.ledger import ledger_columns
 from refinery.compiler.model import Chain, Stat
 from refinery.compiler.stored_predicates import verdicts
-from refinery.compiler.templates import ident
+from refinery.compiler.templates import ColumnValue, ident, lit
 from refinery.errors import Problem, RecipeError, suggestion
 from refinery.inspect.finished_run import FinishedRun
+from refinery.recipe.by_column import ByColumn
 from refinery.recipe.step_items import steps_called
 
 
@@ -62,12 +63,16 @@ class Decision:
 
 @dataclass(frozen=True)
 class TunedFilter:
-    """One filter step. chains: the recipe's stages, compiled with all conditions."""
+    """One filter step. chains: the recipe's stages, compiled with all conditions.
+
+    changed: conditions of other filters with other values than in the run, by step; of a run whose filters only measured.
+    """
 
     stored: FinishedRun
     step: Any
     spec: Any
     chains: Sequence[Chain]
+    changed: Mapping[int, str] = field(default_factory=dict)
 
     @staticmethod
     def of(stored: FinishedRun, operator: str) -> TunedFilter:
@@ -121,6 +126,9 @@ class TunedFilter:
 
     def decision(self, values: Mapping[str, Any]) -> Decision:
         """SQL for what the filter decides with other values, and why. Raises RecipeError as `condition` does."""
+        if not self.by_condition and (moved := {n: v for n, v in values.items() if isinstance(v, ByColumn)}):
+            own = {name: self._moved(name, value) for name, value in moved.items()}
+            return Decision(self._in_bounds({**values, **own}), "'outside of the bounds, which depend on a column'")
         changed = replace(self.step, params={**self.step.params, **values})
         chain, condition = self.chain, self._in_bounds(values)
         if self.by_condition:
@@ -128,6 +136,18 @@ class TunedFilter:
             chain = _stage_of(chains, self.step)
             condition = self._verdict(chains, values)
         return Decision(condition, ledger_columns(chain, [changed])["reason"][self.step.index])
+
+    def _moved(self, name: str, value: ByColumn) -> ColumnValue:
+        """Other values by a column: the run has stored each sample's value. Raises RecipeError if that does not tell samples apart."""
+        column, old = ident(self.chain.bounds[self.step.index][name]), self.step.params[name]
+        new: dict[Any, Any] = {}
+        for text in (None, *old["values"]):
+            if new.setdefault(old.of(text), value.of(text)) != value.of(text):
+                what = f"samples of several values of {old.column} have {old.of(text)} in the run, which has stored no more of them"
+                raise RecipeError([Problem(name, what, "Move their values together, or run `refinery refilter`.")])
+        whens = [f"WHEN {column} = {lit(one)} THEN {lit(other)}" for one, other in new.items() if one != other]
+        sql = f"CASE {' '.join(whens)} ELSE {column} END" if whens else column
+        return ColumnValue(f"({sql})", name, value.all_values)
 
     def _in_bounds(self, values: Mapping[str, Any]) -> str:
         kept = [self.bounds_of(stat, values) for stat in self.stats if stat.low or stat.high]
@@ -149,7 +169,8 @@ class TunedFilter:
         """Conditions of all other filters of a run whose filters only measured, by step; None where unknown."""
         if not self.stored.recipe.measure_only:
             return {}
-        return {index: sql for index, sql in verdicts(self.chains).items() if index != self.step.index}
+        known = verdicts(self.chains) | dict(self.changed)
+        return {index: sql for index, sql in known.items() if index != self.step.index}
 
     @property
     def is_last(self) -> bool:

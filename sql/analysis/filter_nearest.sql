@@ -2,7 +2,7 @@
 WITH nearest AS (
   SELECT _row, {{ column }} AS value, _kind
   FROM filter_rows
-  WHERE {{ 'NOT ' if not keeps }}coalesce({{ condition }}, FALSE) AND {{ column }} {{ compared }} {{ bound }}
+  WHERE {{ 'NOT ' if not keeps }}coalesce({{ condition }}, FALSE) AND {{ column }} {{ compared }} {{ bound }} AND {{ among }}
   ORDER BY abs(CAST({{ column }} AS DOUBLE) - {{ bound }}), hash(_row), _row
   LIMIT {{ limit }}
 )

@@ -141,14 +141,6 @@ def test_histograms_count_every_sample(clients: dict[str, TestClient]) -> None:
     assert sum(statistic["counts"]["here"]) == 16 and statistic["column"] == "num_words" and statistic["whole"]
 
 
-def test_values_by_a_column_cannot_be_moved(clients: dict[str, TestClient]) -> None:
-    about = asked(clients["conditions"], "filter", step=2)
-    [bound] = [known for known in about["parameters"] if known["name"] == "min_num"]
-    assert bound["by_column"]["values"] == {"a": 5, "b": 2} and bound["by_column"]["default"] == 1
-    assert "depends on a column" in refused(clients["conditions"], "trial", step=2, values={"min_num": 3})
-    assert asked(clients["conditions"], "trial", step=2, values={"max_num": 6})["alone"]["rows"] > 0
-
-
 def test_a_filter_without_stored_numbers_says_so(clients: dict[str, TestClient]) -> None:
     about = asked(clients["conditions"], "filter", step=3)
     assert "more than the stored statistics" in about["why_not"] and about["figures"] == {}

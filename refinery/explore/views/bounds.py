@@ -6,7 +6,8 @@ from dataclasses import asdict
 from typing import Any
 
 from refinery.errors import Problem, RecipeError
-from refinery.explore.filter_rows import FilterRows
+from refinery.explore.filter_rows import FilterRows, Variants
+from refinery.explore.handles import Handle, handles_of
 from refinery.explore.histograms import histogram_of
 from refinery.explore.model import Endpoint, Query, View
 from refinery.explore.parameters import ends_of, parameters_of, read_moved, switches_of
@@ -63,23 +64,33 @@ def _about(run: ExploredRun, rows: FilterRows) -> dict[str, Any]:
 
 def _parameters(run: ExploredRun, rows: FilterRows) -> list[dict[str, Any]]:
     parameters: list[dict[str, Any]] = run.remember(
-        ("parameters", rows.tuned.step.index), lambda: parameters_of(rows.tuned)
+        ("parameters", rows.tuned.step.index), lambda: parameters_of(rows.tuned, _handles(run, rows.tuned))
     )
     return parameters
 
 
 def _nothing_to_move(parameters: list[dict[str, Any]]) -> str:
     if not parameters:
-        return "This filter has no bounds: its condition is SQL or a choice. Change it in the recipe; `refinery refilter` applies it."
+        return "This filter has no bounds to move: its condition compares no statistic with a number. Change it in the recipe; `refinery refilter` applies it."
     if all(known["by_column"] for known in parameters):
-        return "The bounds depend on a column, so there is no one value to move. Change the values in the recipe."
+        return "The bounds depend on a column, and the run has not stored what tells their samples apart. Change the values in the recipe."
     return ""
 
 
 def trial(run: ExploredRun, query: Query) -> dict[str, Any]:
-    """Rows and bytes that other values keep and remove."""
-    rows = _rows(run, query.integer("step"))
-    return _figures(rows, read_moved(rows.tuned, query.object("values")))
+    """Rows and bytes that other values keep and remove; `others`: changes of other filters, as in `_changes`."""
+    rows = _rows_beside(run, query)
+    return _figures(rows, _moved(run, rows.tuned, query.object("values")))
+
+
+def _handles(run: ExploredRun, tuned: TunedFilter) -> list[Handle]:
+    handles: list[Handle] = run.remember(("handles", tuned.step.index), lambda: handles_of(tuned))
+    return handles
+
+
+def _moved(run: ExploredRun, tuned: TunedFilter, moved: dict[str, Any]) -> dict[str, Any]:
+    """Values of parameters from those of the page."""
+    return read_moved(tuned, moved, _handles(run, tuned) if moved else ())
 
 
 def _figures(rows: FilterRows, values: dict[str, Any]) -> dict[str, Any]:
@@ -90,14 +101,15 @@ def _figures(rows: FilterRows, values: dict[str, Any]) -> dict[str, Any]:
 
 def samples(run: ExploredRun, query: Query) -> dict[str, Any]:
     """Samples just inside and just outside of one bound, with the beginnings of their texts before the step."""
-    rows, name = _rows(run, query.integer("step")), query.text("parameter")
-    values = read_moved(rows.tuned, query.object("values"))
+    rows, name = _rows_beside(run, query), query.text("parameter")
+    moved = query.object("values")
+    values = _moved(run, rows.tuned, moved)
     known = next((each for each in _parameters(run, rows) if each["name"] == name), None)
-    value = values.get(name, rows.tuned.step.params.get(name))
+    value = (values | moved).get(name, known and known["value"])
     if known is None or not known["statistics"] or not isinstance(value, int | float):
         raise RecipeError([Problem(name, "bounds no statistic")])
     column = query.choice("statistic", tuple(known["statistics"]))
-    sides = rows.nearest(values, column, known["side"], value, _SHOWN)
+    sides = rows.nearest(values, column, known["side"], value, _SHOWN, known["among"])
     texts = Texts.of(run)
     listed = {side: texts.before([row["row"] for row in near], rows.tuned.step.index) for side, near in sides.items()}
     return {side: [row | text for row, text in zip(near, listed[side], strict=True)] for side, near in sides.items()}
@@ -105,7 +117,9 @@ def samples(run: ExploredRun, query: Query) -> dict[str, Any]:
 
 def recipe(run: ExploredRun, query: Query) -> dict[str, Any]:
     """The values as YAML and as a command."""
-    return recipe_of(_changes(run, query))
+    if not (changes := _changes(run, query)):
+        raise RecipeError([Problem("changes", "name no step")])
+    return recipe_of(changes)
 
 
 def start(run: ExploredRun, query: Query) -> dict[str, Any]:
@@ -116,16 +130,15 @@ def start(run: ExploredRun, query: Query) -> dict[str, Any]:
     return Refilters.of(run).start(sets)
 
 
-def _changes(run: ExploredRun, query: Query) -> list[FilterChange]:
+def _changes(run: ExploredRun, query: Query, name: str = "changes") -> list[FilterChange]:
     """The changes of a request, `{step: {parameter: value}}`."""
     changes = []
-    for step, values in query.object("changes").items():
+    for step, values in query.object(name).items():
         number = Query({"step": step}).integer("step")
         if not isinstance(values, dict):
             raise RecipeError([Problem(f"step {number}", "has no JSON object of values")])
-        changes.append(FilterChange(_tuned(run, number), read_moved(_tuned(run, number), values)))
-    if not changes:
-        raise RecipeError([Problem("changes", "name no step")])
+        tuned = _tuned(run, number)
+        changes.append(FilterChange(tuned, _moved(run, tuned, values)))
     return sorted(changes, key=_by_step)
 
 
@@ -151,6 +164,21 @@ def _rows(run: ExploredRun, number: int) -> FilterRows:
     tuned = _tuned(run, number)
     rows: FilterRows = run.remember(("rows", number), lambda: FilterRows(tuned))
     return rows
+
+
+def _rows_beside(run: ExploredRun, query: Query) -> FilterRows:
+    """The rows of a filter beside changed other filters.
+
+    Only a run whose filters just measured has every statistic of every sample. In others, changed filters count as they decided.
+    """
+    number = query.integer("step")
+    changes = [change for change in _changes(run, query, "others") if change.tuned.step.index != number and change.sets]
+    tuned = _tuned(run, number)
+    if not changes or not tuned.stored.recipe.measure_only:
+        return _rows(run, number)
+    conditions = {change.tuned.step.index: change.condition for change in changes}
+    variants: Variants = run.remember("filters beside changed ones", Variants)
+    return variants.rows(run, tuned, conditions)
 
 
 VIEW = View(

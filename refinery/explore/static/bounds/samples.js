@@ -8,8 +8,9 @@ import { name, visible } from "../lib/texts.js";
 
 // Fill `node` with the samples at a bound. Waits until nothing has changed for a moment, and drops what comes too late.
 export class Samples {
-  constructor(node, about, signal) {
-    Object.assign(this, { node, about, signal, timer: 0, number: 0 });
+  // others: changes of other filters.
+  constructor(node, about, others, signal) {
+    Object.assign(this, { node, about, others, signal, timer: 0, number: 0 });
     signal.addEventListener("abort", () => clearTimeout(this.timer));
   }
 
@@ -27,7 +28,7 @@ export class Samples {
 
   async #load(bound, values, number) {
     try {
-      const sides = await get("bounds/samples", { step: this.about.step, parameter: bound.name, values }, this.signal);
+      const sides = await get("bounds/samples", { step: this.about.step, parameter: bound.name, values, others: this.others }, this.signal);
       if (number !== this.number) return;
       fill(this.node, this.#side("Just inside: kept", sides.inside, bound), this.#side("Just outside: removed", sides.outside, bound));
     } catch (error) {

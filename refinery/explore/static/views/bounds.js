@@ -80,7 +80,8 @@ class Bounds {
     const right = el("div", { class: "side" }, this.figures, this.status);
     const others = Object.keys(this.others);
     if (others.length) this.page.root.append(el("p", { class: "note changed" }, "Changed, too: ", others.map((step) => [el("a", { href: linkTo(step, this.page.values) }, `step ${step} `, named(about.steps[step] ?? "")), " "]),
-      "– the figures here count these steps with their values of the run."));
+      about.measure_only ? "– the figures here count these steps with their new values; the histograms are those of the run."
+        : "– the figures here count these steps with their values of the run, which has not stored what they would do with samples removed before them."));
     this.page.root.append(el("details", { class: "doc" }, el("summary", {}, `${about.operator}`), el("p", {}, about.doc)));
     if (about.why_not) this.page.root.append(el("p", { class: "note why-not" }, about.why_not));
     this.page.root.append(el("div", { class: "split" }, left, right));
@@ -90,7 +91,7 @@ class Bounds {
     }
     this.recipe = new Recipe(about, this.page.signal);
     const samples = el("div", { class: "grid samples" });
-    this.samples = new Samples(samples, about, this.page.signal);
+    this.samples = new Samples(samples, about, this.others, this.page.signal);
     right.append(this.recipe.node);
     this.page.root.append(el("h2", {}, "Samples at the bound"), this.#activeChooser(), samples);
   }
@@ -181,7 +182,7 @@ class Bounds {
     while (this.asked && !this.page.signal.aborted) {
       this.asked = false;
       try {
-        const now = await get("bounds/trial", { step: this.about.step, values: this.values }, this.page.signal);
+        const now = await get("bounds/trial", { step: this.about.step, values: this.values, others: this.others }, this.page.signal);
         fill(this.figures, figures(this.about, now, this.about.figures));
       } catch (error) {
         if (error.name !== "AbortError") fill(this.figures, el("p", { class: "error" }, error.message));
