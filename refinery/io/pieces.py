@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from refinery.io.model import Source
-from refinery.io.readers.model import ShardFields
+from refinery.io.readers.model import CutRequest, ShardFields
 
-# Each shard with a part of a row group decodes the group from its start: few groups are cut, into few pieces.
+# Each process with a part of a row group decodes the group from its start: few groups are cut, into few pieces.
 _CUTS_PER_ROW_GROUP = 8
-_ROW_GROUPS_ENOUGH = 16
-_LARGE_ROW_GROUP = 64 << 20
+# Groups of rows differ in size: a shard may be larger by this part of the asked size.
+_SLACK = 16
 
 
 def even(source: Source, first: int, last: int, size: int, count: int) -> Iterator[ShardFields]:
@@ -21,12 +21,12 @@ def even(source: Source, first: int, last: int, size: int, count: int) -> Iterat
         yield ShardFields((source,), low, high, size * (k + 1) // count - size * k // count)
 
 
-def row_ranges(source: Source, groups: Sequence[tuple[int, int]], shard_size: int) -> Iterator[ShardFields]:
-    """Row groups joined up to the shard size; a larger one in pieces, if it is very large or groups are few.
+def row_ranges(source: Source, groups: Sequence[tuple[int, int]], request: CutRequest) -> Iterator[ShardFields]:
+    """Row groups joined up to the size of the request; larger ones whole or in pieces, see `CutRequest.uncut`.
 
     groups: rows and bytes of each.
     """
-    longest = shard_size if len(groups) < _ROW_GROUPS_ENOUGH else max(shard_size, _LARGE_ROW_GROUP)
+    most = request.size + request.size // _SLACK
     total = max(1, sum(size for _, size in groups))
 
     def share(size: int, before: int) -> int:
@@ -35,11 +35,11 @@ def row_ranges(source: Source, groups: Sequence[tuple[int, int]], shard_size: in
 
     first = start = pending = before = 0  # rows and bytes; `before` are those of finished shards
     for rows, size in groups:
-        if first > start and pending + size > shard_size:
+        if first > start and pending + size > most:
             yield ShardFields((source,), start, first, share(pending, before))
             start, pending, before = first, 0, before + pending
-        if size > longest:
-            count = min(-(-size // longest), _CUTS_PER_ROW_GROUP)
+        if size > max(most, request.uncut(before + pending)):
+            count = min(-(-size // most), _CUTS_PER_ROW_GROUP)
             yield from even(source, first, first + rows, share(size, before), count)
             start, before = first + rows, before + size
         else:

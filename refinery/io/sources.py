@@ -95,19 +95,21 @@ def carrier(sources: Sequence[Source]) -> str:
     return "typed" if len(readers) == 1 and not any(reader.lines for reader in readers.values()) else "lines"
 
 
-def cut(sources: Sequence[Source], shard_size: int = 64 << 20, workers: int = 1) -> list[Shard]:
+def cut(
+    sources: Sequence[Source], shard_size: int = 64 << 20, workers: int = 1, whole: int | None = None
+) -> list[Shard]:
     """Cut files into shards of about `shard_size` bytes of text, in the order of the input.
 
     JSON Lines are cut anywhere, compressed or not, tables between rows, CSV and JSON arrays between samples, for which
-    `workers` threads read them once; small files of one kind are joined. Raises DataError when typed
-    files have columns that do not fit together.
+    `workers` threads read them once; small files of one kind are joined. whole: most bytes of a shard that is a whole group of rows,
+    if the rest of the input has other work for the workers. Raises DataError when typed files have columns that do not fit together.
     """
     from refinery.io.objects import look_ahead
     from refinery.io.splitting import Cutter
 
     look_ahead([source for source in sources if reader_of(source).has_footer])
     lines = carrier(sources) == "lines"
-    cutter = Cutter(max(1, shard_size), workers, lines)
+    cutter = Cutter(max(1, shard_size), workers, lines, whole or 0)
     pieces = list(cutter.pieces(sources))
     schema = None
     if not lines:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from refinery.errors import RefineryError
 from refinery.io.model import Shard, Source
 from refinery.io.sources import carrier, cut
-from refinery.io.splitting import expanded, weight
+from refinery.io.splitting import expanded, weight_of
 from refinery.planning.phase import Phase, attempt
 from refinery.planning.sizes import mean_row, shard_bytes
 from refinery.recipe import Recipe
@@ -89,6 +89,11 @@ class CutSettings:
     workers: int
     work_dir: str
 
+    @property
+    def whole(self) -> int | None:
+        """Most bytes of a group of rows that may be one shard, though shards are smaller; None if a number of shards is asked for."""
+        return self.shard_size if self.blocks is None else None
+
     @staticmethod
     def of(recipe: Recipe) -> CutSettings:
         """The settings of a recipe."""
@@ -121,7 +126,8 @@ def cut_input(
             size = ShardCut(shard_size, "as the run has cut it")
         else:
             size = shard_cut(settings, sources, capacity)
-        return CutInput(cut(sources, size.size, settings.workers), size, carrier(sources) == "lines")
+        shards = cut(sources, size.size, settings.workers, settings.whole)
+        return CutInput(shards, size, carrier(sources) == "lines")
 
     phase = attempt(make, nothing, place)
     return replace(phase, notes=tuple(phase.value.size.difference(len(phase.value.shards))))
@@ -133,7 +139,7 @@ def shard_cut(settings: CutSettings, sources: Sequence[Source], capacity: Capaci
     if (asked := settings.blocks) is not None:
         total = sum(expanded(source) for source in sources)
         return ShardCut(max(1, -(-total // asked)), f"override_num_blocks asks for {asked}", asked)
-    total = sum(weight(source) for source in sources)
+    total = weight_of(sources)
     wanted, why = _wanted(total, settings.shard_size, workers, capacity)
     if settings.fits:
         row = mean_row(cut(sources, wanted, workers))

@@ -6,13 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import refinery
 from refinery.execution.open import open_recipe
 from refinery.inspect.explain import planned
 from refinery.io.model import Source
-from refinery.io.sources import cut
+from refinery.io.sources import cut, find
+from refinery.io.splitting import expanded
 from refinery.planning.pipeline import prepare
 from refinery.planning.plan import Plan
 from refinery.planning.shard_cut import Capacity, CutSettings, shard_cut
@@ -80,6 +83,55 @@ def test_a_number_of_shards(count: int) -> None:
     for capacity in (None, Capacity(64, 4)):
         found, _, why = shards(369 * MB, capacity, override_num_blocks=count, shard_size=5 * MB)
         assert found == count and why.endswith(f"override_num_blocks asks for {count}")
+
+
+def groups_of(folder: Path, count: int, rows: int = 1000) -> list[Source]:
+    """A Parquet file of groups of about 140 kB of text that compresses well."""
+    table = pa.table({"text": [f"page {number} " + "of many words " * 10 for number in range(count * rows)]})
+    pq.write_table(table, folder / "in.parquet", row_group_size=rows, use_dictionary=False)
+    return find([folder / "in.parquet"])[0]
+
+
+def ends(sources: list[Source], size: int, whole: int | None = MB) -> list[int]:
+    """The rows at which shards end."""
+    return [shard.end for shard in cut(sources, size, whole=whole)]
+
+
+def test_groups_of_rows_stay_whole_but_for_the_last_ones(tmp_path: Path) -> None:
+    sources = groups_of(tmp_path, 20)
+    assert expanded(sources[0]) > 4 * sources[0].size
+    found = ends(sources, expanded(sources[0]) // 24)
+    assert found[:16] == list(range(1000, 17_000, 1000))  # of the last groups each is more than a fourth of the rest
+    assert len(found) > 20 and set(range(1000, 20_001, 1000)) <= set(found)
+
+
+def test_few_groups_are_cut(tmp_path: Path) -> None:
+    sources = groups_of(tmp_path, 1)
+    assert len(ends(sources, expanded(sources[0]) // 24)) == 8
+    assert len(ends(sources, MB)) == 1  # a shard may be as large
+
+
+def test_groups_above_the_limit_are_cut_wherever_they_are(tmp_path: Path) -> None:
+    sources = groups_of(tmp_path, 20)
+    size = expanded(sources[0]) // 40
+    assert len(ends(sources, size, whole=None)) == 40 and len(ends(sources, size)) < 30
+
+
+def test_a_number_of_shards_of_compressed_groups(tmp_path: Path) -> None:
+    groups_of(tmp_path, 10)
+    for count in (5, 10, 20):
+        keys: dict[str, Any] = {"dataset_path": tmp_path / "in.parquet", "override_num_blocks": count}
+        assert len(plan_of(tmp_path, **keys).shards) == count
+
+
+def test_shards_of_groups_do_not_depend_on_workers(tmp_path: Path) -> None:
+    groups_of(tmp_path, 10)
+    keys: dict[str, Any] = {"dataset_path": tmp_path / "in.parquet", "shard_size": 200_000}
+    found = []
+    for np in (1, 3):
+        run = refinery.run(settings(tmp_path, ["clean_ip_mapper"], np=np, work_dir=tmp_path / "run", **keys))
+        found.append(sorted(rows(run, "shards", 'start, "end"')))
+    assert len(found[0]) > 3 and found[0] == found[1]
 
 
 def plan_of(folder: Path, **keys: Any) -> Plan:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from refinery.inspect.forecast.laws import AFTER, BARRIER, SHARDS, START, Law, Prior, TimedPart, law_of
 from refinery.inspect.forecast.measured import MeasuredRuns
@@ -24,14 +24,14 @@ _LEAST_ERROR = 0.10
 class StageCost:
     """Costs of a stage.
 
-    shards: law of its bytes, as in the sample's files. barrier: law of its deduplicator's rows. reading: processor seconds in which the input is
-    decompressed, where they are not a part of `shards`.
+    shards: law of its bytes, as in the sample's files. barrier: law of its deduplicator's rows. again: processor seconds in which groups of rows of
+    the input are decompressed again.
     """
 
     number: int
     shards: Law
     barrier: Law | None = None
-    reading: float = 0.0
+    again: float = 0.0
 
     @property
     def begin(self) -> float:
@@ -45,7 +45,7 @@ class StageCost:
 
     def seconds(self, size: float, shards: int) -> float:
         """Processor seconds of the shards of so many bytes, besides those of the beginning."""
-        return self.reading + PER_SHARD * shards + self.shards.unit * size
+        return self.again + PER_SHARD * shards + self.shards.unit * size
 
 
 @dataclass(frozen=True)
@@ -92,6 +92,9 @@ def costs_of(plan: Plan, runs: MeasuredRuns, loads: tuple[Load, Load], start: tu
     """The costs that the runs of a sample show. loads: of the small runs and of the large one. start: processor and wall seconds of the command up to
     the plan."""
     stages = [_stage_cost(planned.stage.number, place, runs, loads) for place, planned in enumerate(plan.stages)]
+    written = [place for place, planned in enumerate(plan.stages) if planned.program.outs]
+    reading = written[0] + 1 if written else len(stages)  # later stages read what an earlier one has written
+    stages[:reading] = [replace(stage, again=runs.again) for stage in stages[:reading]]
     cells = sum(len(planned.program.stats) + len(planned.program.changes) + 2 for planned in plan.stages)
     before, (small, large) = runs.cold[START], loads
     rows = small.written, large.written
@@ -104,15 +107,12 @@ def _stage_cost(number: int, place: int, runs: MeasuredRuns, loads: tuple[Load, 
     sizes, rows = ((load.sizes[place] for load in loads), (load.matched[place] for load in loads))
     small, large = sizes
     each = Prior(PER_SHARD, _SHARD_ERROR)
-    first, more, whole = runs.reading if place == 0 else (0.0, 0.0, 0.0)
-    cold, again, full = _parts(runs, (number, SHARDS))
-    parts = cold.without(first), again.without(first), full.without(more)
-    shards = law_of(*parts, (small, large), Prior(_PER_BYTE, _BYTE_ERROR), each)
+    shards = law_of(*_parts(runs, (number, SHARDS)), (small, large), Prior(_PER_BYTE, _BYTE_ERROR), each)
     if (number, BARRIER) not in runs.large:
-        return StageCost(number, shards, reading=whole)
+        return StageCost(number, shards)
     small, large = rows
     prior = Prior(PER_MATCHED_ROW, _MATCHED_ERROR)
-    return StageCost(number, shards, law_of(*_parts(runs, (number, BARRIER)), (small, large), prior), whole)
+    return StageCost(number, shards, law_of(*_parts(runs, (number, BARRIER)), (small, large), prior))
 
 
 def _parts(runs: MeasuredRuns, name: tuple[int, str]) -> tuple[TimedPart, TimedPart, TimedPart]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from refinery.workers.machine import cores
 
@@ -38,10 +38,6 @@ class TimedPart:
     wall: float
     side: float
     shards: int = 0
-
-    def without(self, processor: float) -> TimedPart:
-        """The part without some processor seconds, which have their own law."""
-        return replace(self, processor=self.processor - processor, wall=max(0.0, self.wall - processor / self.side))
 
 
 # Parts of a run by number of the stage and name. Those of the whole run have the stage 0.

@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from refinery.execution.stage_runner import Began, StageRunner
 from refinery.inspect.forecast.disk import stored_by_shard
 from refinery.inspect.forecast.laws import AFTER, START, Mark, TimedParts, parts_of
 from refinery.inspect.forecast.memory import PeakMemory
-from refinery.inspect.forecast.reading import reading_seconds, seconds_per_row
+from refinery.inspect.forecast.reading import reading_again, seconds_per_byte
 from refinery.inspect.forecast.sampled import Sample
 from refinery.io.model import Shard
 from refinery.io.unchanged import stamps
@@ -70,8 +69,8 @@ class MeasuredRuns:
     """Runs of a sample: of its first shards, cold and again, and of all.
 
     cold, small, large: their parts. outcome, stored, parts: of the run of all shards. memory: most bytes of the largest process of these runs.
-    workers: of each run. apart: they were processes. reading: processor seconds in which the files of the small runs, of the large one and of the run
-    that is forecast are decompressed.
+    workers: of each run. apart: they were processes. again: processor seconds in which a stage of the run that is forecast decompresses groups of rows
+    again, if it reads the input.
     """
 
     cold: TimedParts
@@ -83,7 +82,7 @@ class MeasuredRuns:
     memory: int
     workers: int
     apart: bool
-    reading: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    again: float = 0.0
 
 
 def processor_seconds() -> float:
@@ -148,9 +147,8 @@ def measured(plan: Plan, sample: Sample, folder: Path) -> MeasuredRuns:
     with using_processes(), PeakMemory(apart) as memory:
         cold, small = (_run(plan, sample, first, folder / name, workers, apart)[0] for name in ("cold", "small"))
         large, outcome, marks = _run(plan, sample, sample.shards, folder, workers, apart)
-    per_row = cache(seconds_per_row)
-    reading = [reading_seconds(shards, per_row) for shards in (first, sample.shards, plan.shards)]
-    known = marks.stored, marks.parts, memory.most, workers, apart, (reading[0], reading[1], reading[2])
+    again = reading_again(plan.shards, workers, seconds_per_byte)
+    known = marks.stored, marks.parts, memory.most, workers, apart, again
     return MeasuredRuns(cold, small, large, outcome, *known)
 
 

@@ -45,9 +45,9 @@ class ScratchFiles:
 
 @dataclass(frozen=True)
 class _Layout:
-    """Layout of a Parquet file: what its reader has to decompress beside the rows of a shard depends on it.
+    """Layout of a Parquet file, on which the costs of reading depend.
 
-    rows: of a group. codec: of its pages. page: bytes of a page. encoded: columns with dictionaries.
+    rows: most of a group. codec: of its pages. page: bytes of a page. encoded: columns with dictionaries.
     """
 
     rows: int = 100_000
@@ -113,17 +113,13 @@ class Scratch:
         return ScratchFiles(shards, tuple(dict.fromkeys(shard.source for shard in shards)), marks, first)
 
     def _parquet(self, keys: Sequence[tuple[int, Source]], number: int) -> dict[tuple[int, Source], Shard]:
-        """Shards of one Parquet file."""
+        """Shards of one Parquet file: each has groups of rows of its own."""
         source, tables = keys[0][1], [pa.concat_tables(self._tables[key]) for key in keys]
         path, layout = self._folder / f"{number}{source.suffix or '.parquet'}", self._layouts[source]
-        pq.write_table(
-            pa.concat_tables(tables),
-            path,
-            row_group_size=layout.rows,
-            compression=layout.codec,
-            data_page_size=layout.page,
-            use_dictionary=list(layout.encoded),
-        )
+        how: dict[str, Any] = {"compression": layout.codec, "data_page_size": layout.page}
+        with pq.ParquetWriter(path, tables[0].schema, use_dictionary=list(layout.encoded), **how) as writer:
+            for table in tables:
+                writer.write_table(table, row_group_size=layout.rows)
         source = replace(source, path=str(path), size=path.stat().st_size)
         whole = cut([source], _WHOLE)[0]
         schema = self._schemas[keys[0][1]]

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from refinery.io.batch import Batch
     from refinery.io.limits import ReadLimits
 
+# A group of rows stays whole if the rest of the input has so many groups of its size, and has as many as there are shards for every six
+# of the whole input: two of each worker's twelve, and one for each core of a cluster.
+_LEAST_LEFT, _SIZES_LEFT = 4, 6
+
 
 class ShardFields(NamedTuple):
     """Fields of a shard, of the same names."""
@@ -30,12 +34,26 @@ class ShardFields(NamedTuple):
 class CutRequest(NamedTuple):
     """Request for the pieces of one file.
 
-    size: approximate bytes of a piece. workers: threads that may read the file for it. large: the file is above the size.
+    size: approximate bytes of a piece. workers: threads that may read the file for it. large: the file is above the size. whole: most
+    bytes of a group of rows that is not cut. total: bytes of all files; left: of those from this file on.
     """
 
     size: int
     workers: int
     large: bool
+    whole: int
+    total: int
+    left: int
+
+    def uncut(self, before: int) -> int:
+        """Most bytes of a group of rows that is not cut. before: bytes of the file before the group.
+
+        A cut group is decompressed by several workers. A whole one at the end leaves workers without work. So groups are cut that
+        have a large share of the bytes that are left: of few groups many, of many groups the last ones. The share follows from the sizes
+        alone, so another number of workers cuts an input in the same way.
+        """
+        share = min(1 / _LEAST_LEFT, _SIZES_LEFT * self.size / max(1, self.total))
+        return max(self.size, min(self.whole, int(share * (self.left - before))))
 
 
 class Cut(NamedTuple):

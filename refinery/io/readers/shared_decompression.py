@@ -24,6 +24,7 @@ from refinery.io.formats import open_compressed
 from refinery.io.line_errors import DAMAGED
 from refinery.io.model import Source
 from refinery.io.open import open_source
+from refinery.io.readers.open_groups import open_groups
 from refinery.io.readers.padding import Members
 from refinery.storage.urls import is_url
 
@@ -372,7 +373,7 @@ class OpenFiles:
 
     @contextmanager
     def relayed(self) -> Iterator[None]:
-        """Keep files open between pieces within this context; close them afterwards."""
+        """Keep files open between pieces within this context, those of `open_groups`, too; close them afterwards."""
         try:
             yield
         finally:
@@ -380,6 +381,7 @@ class OpenFiles:
                 for file in self._shared.values():
                     file.close()
                 self._shared.clear()
+            open_groups.close()
 
 
 _files = OpenFiles()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +13,9 @@ from refinery.io.column_types import known_kind
 from refinery.io.model import Source
 from refinery.io.objects import footer, mapped, open_exactly
 from refinery.storage.urls import is_url
+
+# Files whose groups of rows are known.
+_KNOWN = 1 << 16
 
 
 def known_columns(source: Source) -> pa.Schema:
@@ -94,8 +98,23 @@ def _open_object(source: Source) -> Any:
         return pa.ipc.open_stream(data)
 
 
-def row_groups(source: Source) -> list[tuple[int, int]]:
-    """Rows and uncompressed bytes of each row group, or record batch."""
+def row_groups(source: Source) -> Sequence[tuple[int, int]]:
+    """Rows and uncompressed bytes of each row group, or record batch. Raises DataError."""
+    if source.table is not None:
+        return _row_groups(source)
+    try:
+        return _known_groups(source, source.state())
+    except OSError as error:
+        raise DataError(f"{source.path}: {error.strerror or error}") from error
+
+
+@lru_cache(maxsize=_KNOWN)
+def _known_groups(source: Source, state: tuple[str, int, int | str]) -> Sequence[tuple[int, int]]:
+    """The row groups of a file in this state."""
+    return tuple(_row_groups(source))
+
+
+def _row_groups(source: Source) -> list[tuple[int, int]]:
     if source.format == "parquet" and is_url(source.path):
         metadata, _ = _footer(source)
         groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))

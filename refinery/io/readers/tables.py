@@ -39,7 +39,7 @@ class Table(Reader):
         """Ranges of rows along the groups of rows."""
         from refinery.io.readers.table_files import row_groups
 
-        return Cut(row_ranges(source, row_groups(source), request.size))
+        return Cut(row_ranges(source, row_groups(source), request))
 
     def count(self, shard: Shard) -> int:
         """The range of rows."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +21,7 @@ from refinery.io.model import Shard, Source
 from refinery.io.objects import one_by_one
 from refinery.io.open import open_source
 from refinery.io.partitions import with_columns
+from refinery.io.readers.open_groups import Group, GroupReader, open_groups
 from refinery.io.readers.table_files import open_table, record_batches
 from refinery.io.text_columns import is_plain_text
 from refinery.io.times import require_times
@@ -46,22 +48,32 @@ def _pieces(source: Source, start: int, end: int, limits: ReadLimits) -> Iterato
             tables = (plain_table(pa.Table.from_batches([batch])) for batch in record_batches(reader))
             yield from _between(tables, 0, start, end)
             return
-        groups: list[int] = []
-        first = skipped = size = 0
-        for i in range(reader.metadata.num_row_groups):
-            group = reader.metadata.row_group(i)
-            if first + group.num_rows > start and first < end:
-                skipped = first if not groups else skipped
-                size += group.total_byte_size
-                groups.append(i)
-            first += group.num_rows
+        groups, size = _touched(reader.metadata, start, end)
         if not groups:
             return
         # Dictionaries make rows look smaller than they are, so batches start small and are joined by true size.
-        count = sum(reader.metadata.row_group(i).num_rows for i in groups)
+        count = groups[-1].end - groups[0].first
         step = int(max(1, min(VECTOR, limits.batch_bytes // 4 * count // max(1, size))))
-        batches = reader.iter_batches(step, row_groups=groups, use_threads=False)
-        yield from _between((pa.Table.from_batches([batch]) for batch in batches), skipped, start, end)
+        if len(groups) > 1 or (start <= groups[0].first and groups[0].end <= end):
+            numbers = [group.number for group in groups]
+            batches = reader.iter_batches(step, row_groups=numbers, use_threads=False)
+            yield from _between((pa.Table.from_batches([batch]) for batch in batches), groups[0].first, start, end)
+            return
+    key = source.state(), step
+    yield from open_groups.rows(key, groups[0], start, end, lambda: GroupReader(open_table(source), groups[0], step))
+
+
+def _touched(metadata: Any, start: int, end: int) -> tuple[list[Group], int]:
+    """The groups of rows that have some of the rows [start, end), and their bytes."""
+    found: list[Group] = []
+    first = size = 0
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        if first + group.num_rows > start and first < end:
+            found.append(Group(number, first, first + group.num_rows))
+            size += group.total_byte_size
+        first += group.num_rows
+    return found, size
 
 
 def _between(tables: Iterator[pa.Table], first: int, start: int, end: int) -> Iterator[pa.Table]:

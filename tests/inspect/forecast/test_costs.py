@@ -77,11 +77,11 @@ def test_workers_share_what_grows_with_the_input() -> None:
     assert wall_seconds_of(COSTS, load) == pytest.approx(rest + shared / 2)
 
 
-def test_files_that_are_decompressed_have_their_seconds() -> None:
+def test_groups_that_are_decompressed_again_have_their_seconds() -> None:
     load = Load([1e9, 1e9], [1e5, 1e5], 1e5, 24)
-    reading = replace(COSTS, stages=(replace(STAGES[0], reading=7.0), STAGES[1]))
-    assert processor_seconds_of(reading, load) - processor_seconds_of(COSTS, load) == pytest.approx(7.0)
-    assert wall_seconds_of(reading, load) - wall_seconds_of(COSTS, load) == pytest.approx(3.5)
+    again = replace(COSTS, stages=(replace(STAGES[0], again=7.0), STAGES[1]))
+    assert processor_seconds_of(again, load) - processor_seconds_of(COSTS, load) == pytest.approx(7.0)
+    assert wall_seconds_of(again, load) - wall_seconds_of(COSTS, load) == pytest.approx(3.5)
 
 
 def test_the_error_is_that_of_the_larger_stage() -> None:

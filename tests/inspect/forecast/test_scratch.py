@@ -1,4 +1,4 @@
-"""Scratch files are laid out like the input, and what their readers decompress is counted."""
+"""Scratch files are laid out like the input, and what workers decompress again is counted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from refinery.inspect.forecast.reading import reading_seconds, uncompressed_bytes
+from refinery.inspect.forecast.reading import reading_again, uncompressed_bytes
 from refinery.inspect.forecast.sampled import Sample, sample, size_of
 from refinery.inspect.forecast.scratch import ScratchCut
 from refinery.io.model import Shard
@@ -31,12 +31,15 @@ def drawn_from(shards: list[Shard], folder: Path, pieces: ScratchCut) -> Sample:
     return sample(sources, shards, 0.5, size_of(sources, shards), folder, pieces)
 
 
-def test_parquet_has_the_groups_and_the_compression_of_the_input(shards: list[Shard], tmp_path: Path) -> None:
+def test_parquet_has_groups_for_each_shard_and_the_compression_of_the_input(
+    shards: list[Shard], tmp_path: Path
+) -> None:
     drawn = drawn_from(shards, tmp_path / "scratch", ScratchCut(8, 2))
     [source] = drawn.sources
     metadata = pq.read_metadata(source.path)
     column = metadata.row_group(0).column(0)
-    assert metadata.row_group(0).num_rows == 1000 and column.compression == "GZIP"
+    groups = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+    assert groups == [shard.end - shard.start for shard in drawn.shards] and column.compression == "GZIP"
     assert not any("DICT" in name for name in column.encodings)
     assert metadata.num_rows == len(drawn.groups) == drawn.shards[-1].end
     assert len(drawn.shards) == 8 and drawn.first == 2
@@ -44,31 +47,39 @@ def test_parquet_has_the_groups_and_the_compression_of_the_input(shards: list[Sh
     assert sum(shard.size for shard in drawn.shards) == source.size
 
 
-def test_rows_before_a_shard_are_decompressed_too(shards: list[Shard]) -> None:
+def test_groups_of_a_shard_are_no_larger_than_those_of_the_input(shards: list[Shard], tmp_path: Path) -> None:
+    [source] = drawn_from(shards, tmp_path / "scratch", ScratchCut(1, 1)).sources
+    assert [pq.read_metadata(source.path).row_group(number).num_rows for number in range(2)] == [1000, 1000]
+
+
+def test_a_group_in_pieces_is_decompressed_by_each_worker(shards: list[Shard]) -> None:
+    whole = uncompressed_bytes([Shard(0, shards[0].sources, 0, 1000, lines=False)])
+
     def pieces(*cuts: int) -> list[Shard]:
         return [
             Shard(index, shards[0].sources, start, end, lines=False)
             for index, (start, end) in enumerate(zip(cuts, cuts[1:], strict=False))
         ]
 
-    def rows(*cuts: int) -> float:
-        return reading_seconds(pieces(*cuts), lambda source: 1.0)
+    def groups(workers: int, *cuts: int) -> float:
+        return reading_again(pieces(*cuts), workers, lambda source: 1.0) / whole
 
-    assert rows(0, 1000, 2000, 3000, ROWS) == rows(0, ROWS) == ROWS
-    assert rows(0, 500, 1000) == 2000  # each half of a group
-    assert rows(0, 900, 1800) == 1000 + 2000  # the second one needs two groups
-    assert uncompressed_bytes(pieces(0, 2000)) == pytest.approx(uncompressed_bytes(pieces(0, ROWS)) / 2)
+    assert groups(2, 0, 1000, 2000, 3000, ROWS) == groups(2, 0, ROWS) == 0
+    assert groups(2, 0, 500, 1000, ROWS) == pytest.approx(1, rel=0.01)
+    assert groups(2, 0, 300, 600, 1000, ROWS) == pytest.approx(1, rel=0.01)
+    assert groups(3, 0, 300, 600, 1000, ROWS) == pytest.approx(2, rel=0.01)
+    assert groups(1, 0, 300, 600, 1000, ROWS) == 0
+    assert uncompressed_bytes(pieces(0, 2000)) == pytest.approx(uncompressed_bytes(pieces(0, ROWS)) / 2, rel=0.05)
 
 
 def test_of_many_shards_some_are_looked_at(shards: list[Shard]) -> None:
-    many = [Shard(n, shards[0].sources, n, n + 1, lines=False) for n in range(1024)]
-    assert reading_seconds(many, lambda source: 1.0) == 1024 * 1000
-    assert uncompressed_bytes(many) == pytest.approx(1024 * uncompressed_bytes(many[:1]))
+    many = [Shard(n, shards[0].sources, n, n + 1, lines=False) for n in range(1000)]
+    assert uncompressed_bytes(many) == pytest.approx(1000 * uncompressed_bytes(many[:1]))
 
 
 def test_files_of_lines_are_not_decompressed(tmp_path: Path) -> None:
     path = tmp_path / "data.jsonl"
     path.write_text('{"text": "a"}\n' * 50)
     shards = cut(search([str(path)])[0], 100)
-    assert reading_seconds(shards, lambda source: 1.0) == 0.0
+    assert reading_again(shards, 2, lambda source: 1.0) == 0.0
     assert uncompressed_bytes(shards) == path.stat().st_size
