@@ -115,6 +115,19 @@ def test_shared_lines(cook: Cook, samples: ById) -> None:
     assert all(sample["text"].strip() for sample in found) and len(found) < len(samples)
 
 
+def test_recurring_passages(cook: Cook, samples: ById) -> None:
+    run = cook("recurring_passages")
+    assert rows(run, "duplicates", "count(DISTINCT _row), round(sum(length) / 1000)") == [(316, 235)]
+    assert {reason: len(gone) for reason, gone in removed(run).items()} == {"nothing is left of the text": 12}
+    assert "copy in row 9" in str(run.why(30)) and len(samples) == 512
+    known, found = set[bytes](), 0
+    for text in (sample["text"].encode() for sample in samples.values()):
+        own = [text[at : at + 100] for at in range(len(text) - 99)]
+        repeated = [at for at, window in enumerate(own) if window in known or known.add(window)]
+        found += len({place for at in repeated for place in range(at, at + 100)})
+    assert rows(run, "duplicates", "sum(length)") == [(found,)]
+
+
 def test_repeated_lines(cook: Cook, samples: ById) -> None:
     found = kept(cook("repeated_lines"))
     assert len(found) == len(samples)

@@ -239,9 +239,7 @@ class _Compiler(ChainNames):
             self._write_size(step)
             return
         keys = self._keys(step)
-        name = self.names.fixed("removed", step.index)
-        self.chain.removed = name
-        self._from_source(name, BatchRead(self.reads.give_fixed("removed", name)))
+        self._read_removed(step)
         note = f"{step.where} step {step.index} {step.name}"
         select = self._render(step, operator, keys, operator.apply)
         columns = self._measure(step, operator, select, note)
@@ -258,10 +256,8 @@ class _Compiler(ChainNames):
 
     def _write_size(self, step: Any) -> None:
         """Write the size of each sample's cluster, as the deduplicator of the stage before has found it; 1 without duplicates."""
-        field, name = size_field(step.params), self.names.fixed("size", step.index)
+        field, name = size_field(step.params), self._read_removed(step, "size")
         assert field is not None
-        self.chain.removed = name
-        self._from_source(name, BatchRead(self.reads.give_fixed("removed", name)))
         size = parse(f"coalesce(CAST({name} AS BIGINT), 1)")
         self._write_field(
             step, field, "save_cluster_size", "BIGINT", size, f"{step.where} step {step.index} {step.name}"
@@ -275,6 +271,8 @@ class _Compiler(ChainNames):
             self._check_column(keys[0])
         note = f"{step.where} step {step.index} {step.name}"
         body = operator.compare if self.around.compare else operator.sql
+        if self.around.compare and operator.matcher.takes_units:
+            self._read_removed(step)
         render = partial(self._render, step, operator, keys, body)
         (compared,), terms = each_of([lambda: [render()], lambda: self._order(step, keys)])
         lasting = step.params.get("index") and getattr(operator.matcher, "any_type", False)
@@ -283,6 +281,13 @@ class _Compiler(ChainNames):
         for number, (expression, direction) in enumerate(terms):
             name = self._define_key(step, f"{MATCH_KEY}order_{number}", expression, "the order in which one is kept")
             self.chain.order.append(OrderTerm(name, direction))
+
+    def _read_removed(self, step: Any, kind: str = "removed") -> str:
+        """The column of the batch with the units to remove, the places of items to compare, or the size of a cluster."""
+        name = self.names.fixed(kind, step.index)
+        self.chain.removed = name
+        self._from_source(name, BatchRead(self.reads.give_fixed("removed", name)))
+        return name
 
     def _order(self, step: Any, keys: Keys) -> list[tuple[exp.Expr, str]]:
         """Expressions, with directions, that choose the kept sample of several."""
@@ -310,6 +315,7 @@ class _Compiler(ChainNames):
             "field": partial(field_of, schema=self.schema, written=self.values, read=self._input),
             "suffix": self._suffix(operator),
             "removed": self.chain.removed,
+            "places": self.chain.removed if self.around.compare else None,
         }
 
         def render(params: Mapping[str, Any]) -> exp.Select:

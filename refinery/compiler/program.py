@@ -162,7 +162,7 @@ def build(
     if stats_json:
         columns.append(f"{stats_object([*around.stats, *chain.stats])} AS _stats")
     ends = [step for step in (around.before, around.after) if step is not None]
-    applied = [around.before] if chain.removed else []
+    applied = [around.before] if chain.removed and around.before is not None else []
     probes = _by_step(chain, [around.before, *steps, around.after])
     layers, last = chain.relations()
     program = Program(

@@ -17,16 +17,17 @@ _BATCH = 16 << 20
 
 
 def computed_again(
-    executor: Executor, inputs: DedupInput, folder: str, samples: Sequence[Sequence[Share]]
+    executor: Executor, inputs: DedupInput, folder: str, samples: Sequence[Sequence[Share]], places: str = ""
 ) -> list[str]:
     """Compute what the `compare` of an operator selects, for some samples; returns the files, named by shards.
 
-    samples: parts with their numbers (`_row`). folder: of the files in the store.
+    samples: parts with their numbers (`_row`). folder: of the files in the store. places: the program's column with the places
+    in a sample that it needs, which the parts have (`place`).
     """
     calls = [(list(own), folder) for own in samples if own]
-    answers = executor.map(candidates.wanted, calls, label="compare: wanted")
+    answers = executor.map(candidates.wanted, calls, (places,), label="compare: wanted")
     wanted = {shard for answer in answers for shard in json.loads(answer)}
-    shards = [_restricted(shard, folder) for shard in inputs.compare.shards() if shard.index in wanted]
+    shards = [_restricted(shard, folder, places) for shard in inputs.compare.shards() if shard.index in wanted]
     task = Task(folder, _BATCH, write=False, store=executor.place.store)
     runner = executor.runner(inputs.step, inputs.compare.program())
     try:
@@ -36,7 +37,9 @@ def computed_again(
     return [result.match_keys for result in results if result.match_keys]
 
 
-def _restricted(shard: Shard, folder: str) -> Shard:
+def _restricted(shard: Shard, folder: str, places: str) -> Shard:
     """The shard reduced to the samples whose numbers a task has written."""
     part = shard.part or Part(None)
-    return replace(shard, part=replace(part, removed=None, only_in=candidates.rows_of(folder, shard.index)))
+    tables = (*part.tables, candidates.places_of(folder, shard.index)) if places else part.tables
+    rows = candidates.rows_of(folder, shard.index)
+    return replace(shard, part=replace(part, removed=None, only_in=rows, tables=tables))

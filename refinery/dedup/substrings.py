@@ -2,8 +2,8 @@
 
 A round finds items (`refinery.kernels.dedup.substrings`) that are equal. In the first round an item has all windows of an anchor.
 Items that only share a key go to the next round, cut into cells of fewer windows; in the last round an item is one window. So
-an anchor that occurs millions of times is never compared with itself pair by pair, and tasks see no texts but those of the
-samples with such items, which are computed again once.
+an anchor that occurs millions of times is never compared with itself pair by pair, and tasks see no texts but the parts of them
+that such items have, which are read again once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from refinery.dedup.model import DedupInput
 from refinery.dedup.partitions import Partitions
 from refinery.dedup.recomputed import computed_again
 from refinery.dedup.tasks import substrings as tasks
-from refinery.kernels.dedup.substrings import gram_of, widths
+from refinery.kernels.dedup.substring_cells import widths
+from refinery.kernels.dedup.substrings import gram_of
 from refinery.workers.executor import Executor
 
 # Most items of a share of keys, and of a partition of samples, on average.
@@ -69,11 +70,11 @@ class SubstringTasks:
         divided = divide(tasks.CARRIED, ["key"], self._shares(rows), rows)
         found = self._round(divided, windows)
         passages = found.passages
-        texts = self._texts(found.opened) if found.left else []
+        excerpts = self._excerpts(found.opened) if found.left else []
         for width in widths(self._length):
             if not found.left:
                 break
-            found = self._round(self._cells(found, texts, width), width)
+            found = self._round(self._cells(found, excerpts, width), width)
             passages = [[*one, *other] for one, other in zip(passages, found.passages, strict=True)]
         return self._settled(passages)
 
@@ -94,17 +95,18 @@ class SubstringTasks:
             sum(answer["count"] for answer in answers),
         )
 
-    def _texts(self, opened: Shares) -> list[list[str]]:
-        """Files with the texts of the samples that have open items, by partitions."""
-        names = computed_again(self._executor, self._inputs, f"{self._folder}/joined/texts", opened)
+    def _excerpts(self, opened: Shares) -> list[list[str]]:
+        """Files with the parts of texts that open items have, by partitions."""
+        column = f"_removed_{self._inputs.step.index}"
+        names = computed_again(self._executor, self._inputs, f"{self._folder}/joined/excerpts", opened, column)
         return self._partitions.files(names)
 
-    def _cells(self, found: Round, texts: Sequence[Sequence[str]], width: int) -> Shares:
+    def _cells(self, found: Round, excerpts: Sequence[Sequence[str]], width: int) -> Shares:
         """Cells of the open items, by shares of their keys."""
         count = self._shares(found.left * _CELLS)
         at = [partition for partition, own in enumerate(found.opened) if own]
         to = self._names("cells", len(at))
-        calls = [(list(found.opened[one]), list(texts[one]), name) for one, name in zip(at, to, strict=True)]
+        calls = [(list(found.opened[one]), list(excerpts[one]), name) for one, name in zip(at, to, strict=True)]
         shared = self._length, width, self._tokens, count
         places = list(map(json.loads, self._map(tasks.cells, calls, shared, "cells of substrings")))
         return self._exchange.shares(to, places, count)

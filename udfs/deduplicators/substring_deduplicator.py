@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from refinery.kernels.dedup import substring_cuts, substrings
+from refinery.kernels.dedup import substring_cells, substring_cuts, substrings
 
 OPERATOR = {
     "doc": (
@@ -16,7 +16,7 @@ OPERATOR = {
         "are. With keep: none, the first copy goes, too. The statistic duplicate_share is the share of a text's bytes in such "
         "passages. action: measure changes no text, and action: drop removes samples whose share is above max_share."
     ),
-    "version": 1,
+    "version": 2,
     "params": {
         "min_length": {
             "type": "int",
@@ -83,6 +83,13 @@ OPERATOR = {
             "runs": "kernel",
             "call": "substring_items",
         },
+        "substring_excerpts": {
+            "columns": ["VARCHAR", "BIGINT[]"],
+            "constants": ["BIGINT", "VARCHAR"],
+            "returns": "BLOB",
+            "runs": "kernel",
+            "call": "substring_excerpts",
+        },
         "without_passages": {
             "columns": ["VARCHAR", "BIGINT[]"],
             "constants": ["VARCHAR", "BIGINT", "VARCHAR", "BIGINT"],
@@ -102,7 +109,7 @@ OPERATOR = {
     "units": {"name": "passage"},
     "rule": {"kind": "passages", "drop_empty": "min_left"},
     "sql": "SELECT substring_items({{ text }}, {{ min_length | lit }}, {{ unit | lit }}) AS items",
-    "compare": "SELECT {{ text }} AS shingles",
+    "compare": "SELECT substring_excerpts({{ text }}, {{ places }}, {{ min_length | lit }}, {{ unit | lit }}) AS shingles",
     "apply": (
         "SELECT passage_share({{ text }}, {{ removed }}, {{ unit | lit }}) AS duplicate_share"
         "{% if action == 'remove' %}, without_passages({{ text }}, {{ removed }}, {{ unit | lit }}, {{ merge_gap | lit }}, "
@@ -150,6 +157,11 @@ def checks(params: dict[str, Any]) -> list[str]:
 def substring_items(column: pa.Array, min_length: int, unit: str) -> pa.Array:
     """Items by which passages are found; see `refinery.kernels.dedup.substrings`."""
     return substrings.anchors(column, min_length, unit == "token")
+
+
+def substring_excerpts(column: pa.Array, places: pa.Array, min_length: int, unit: str) -> pa.Array:
+    """The parts of each text that items at some places have; see `refinery.kernels.dedup.substring_cells`."""
+    return substring_cells.excerpts(column, places, min_length, unit == "token")
 
 
 def without_passages(

@@ -24,6 +24,7 @@ from refinery.dedup.match_keys import MatchKeys
 from refinery.dedup.matchers import candidates
 from refinery.dedup.matchers.model import Pairs
 from refinery.dedup.tasks.files import connected, limits, local, publish, work
+from refinery.dedup.units import by_shard
 from refinery.kernels.core.arrow import ints, numbers
 from refinery.storage.store import Store
 from refinery.workers.executor import TaskPlace
@@ -80,13 +81,18 @@ def _buckets(place: TaskPlace, store: Store, parts: Sequence[tuple[int, Sequence
                 yield con.sql(sql_of(candidates.buckets_of([band]))).to_arrow_table()
 
 
-def wanted(place: TaskPlace, shares: Sequence[Share], to: str) -> str:
+def wanted(place: TaskPlace, column: str, shares: Sequence[Share], to: str) -> str:
     """Write the numbers of the members in a partition, a file for each shard; returns the shards as JSON.
 
-    to: folder of the files in the store.
+    column: of a further file with the places in each member (`place`); without it there is none. to: folder of the files in
+    the store.
     """
     with work(place) as (store, folder):
-        rows = np.unique(numbers(read_shares(store, shares)["_row"]))
+        members = read_shares(store, shares)
+        if column:
+            for shard, path in by_shard(_in_order(members), column, folder).items():
+                store.publish(Path(path), places_of(to, shard))
+        rows = np.unique(numbers(members["_row"]))
         shards = np.unique(rows >> SHARD_BITS).tolist()
         for shard in shards:
             first, end = np.searchsorted(rows, [shard << SHARD_BITS, (shard + 1) << SHARD_BITS])
@@ -95,9 +101,21 @@ def wanted(place: TaskPlace, shares: Sequence[Share], to: str) -> str:
     return json.dumps(shards)
 
 
+def _in_order(members: pa.Table) -> pa.Table:
+    """The places of members as units, by member and place."""
+    rows, places = numbers(members["_row"]), numbers(members["place"])
+    order = np.lexsort((places, rows))
+    return pa.table({"_row": ints(rows[order]), "unit": ints(places[order].astype(np.int64))})
+
+
 def rows_of(folder: str, shard: int) -> str:
     """Name of the file with the numbers of a shard's members."""
     return f"{folder}/{shard:05d}.rows.arrow"
+
+
+def places_of(folder: str, shard: int) -> str:
+    """Name of the file with the places in a shard's members."""
+    return f"{folder}/{shard:05d}.places.parquet"
 
 
 def contents(place: TaskPlace, shingles: Sequence[str], keys: Sequence[str], to: str) -> str:

@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.dedup.exchange import Cuts, Share, divided, read_shares, write_groups, write_parts
-from refinery.dedup.tasks.files import connected, opened, publish, work
+from refinery.dedup.tasks.files import opened, publish, work
 from refinery.dedup.units import by_shard
 from refinery.errors import OperatorError
 from refinery.kernels.core.arrow import ints, numbers
-from refinery.kernels.dedup import substring_groups, substrings
+from refinery.kernels.dedup import substring_cells, substring_groups, substrings
 from refinery.kernels.dedup.substring_groups import Passages
 from refinery.storage.open import open_store
 from refinery.storage.store import Store
@@ -23,13 +23,7 @@ from refinery.workers.match_keys import SHARD_BITS
 
 # Columns of the match keys besides `key`.
 CARRIED = ("_row", "place", "content", "content_2")
-_ROWS = 1024  # texts that are in memory at once
-
-_SHARED = f"""
-SELECT * FROM items
-SEMI JOIN (SELECT key FROM items GROUP BY key HAVING count(*) > 1 OR key = {substrings.REPEATED}) USING (key)
-ORDER BY key, content, content_2, _row, place
-"""
+_ROWS = 1024  # samples whose excerpts are in memory at once
 
 
 def sizes(place: TaskPlace, length: int, names: Sequence[str]) -> str:
@@ -63,8 +57,7 @@ def groups(
     """
     edges = json.loads(bounds)
     with work(place) as (store, folder):
-        with connected(place, items=read_shares(store, shares)) as con:
-            items = con.sql(_SHARED).to_arrow_table()
+        items = _shared(read_shares(store, shares))
         first = int(np.searchsorted(numbers(items["key"]), substrings.REPEATED, "right"))
         passages, still = _resolved(items.slice(first), length, every, last)
         passages = _together([_repetitions(items.slice(0, first), every), passages])
@@ -73,6 +66,17 @@ def groups(
         open_there = write_groups(still, "_row", edges, folder / "open.parts")
         store.publish(folder / "open.parts", left)
     return json.dumps({"passages": there, "open": open_there, "count": len(still)})
+
+
+def _shared(items: pa.Table) -> pa.Table:
+    """Repetitions, and the items whose keys occur more than once, in the order of key, content, sample and place."""
+    keys = numbers(items["key"])
+    order = np.argsort(keys)
+    keys = keys[order]
+    same = keys[1:] == keys[:-1]
+    items = items.take(ints(order[np.append(same, False) | np.append(False, same) | (keys == substrings.REPEATED)]))
+    columns = [numbers(items[name]) for name in ("place", "_row", "content_2", "content", "key")]
+    return items.take(ints(np.lexsort(columns)))
 
 
 def _resolved(items: pa.Table, length: int, every: bool, last: bool) -> tuple[Passages, pa.Table]:
@@ -106,19 +110,19 @@ def cells(
     tokens: bool,
     count: int,
     shares: Sequence[Share],
-    texts: Sequence[str],
+    excerpts: Sequence[str],
     to: str,
 ) -> str:
-    """Write cells (`substrings.cells`) of the open items of a partition, by `count` shares of their keys; returns their places.
+    """Write cells (`substring_cells`) of the open items of a partition, by `count` shares of their keys; returns their places.
 
-    texts: files with the texts of the partition's samples, as `shingles`.
+    excerpts: files with those of the partition's samples, as `shingles`.
     """
     with work(place) as (store, folder):
         wanted = read_shares(store, shares)
         order = np.lexsort((numbers(wanted["place"]), numbers(wanted["_row"])))
         rows, places = numbers(wanted["_row"])[order], numbers(wanted["place"])[order]
         written = write_parts(
-            (_divided(table, count) for table in _cells(store, texts, rows, places, length, width, tokens)),
+            (_divided(table, count) for table in _cells(store, excerpts, rows, places, length, width, tokens)),
             folder / "cells.parts",
         )
         store.publish(folder / "cells.parts", to)
@@ -130,11 +134,11 @@ def _divided(items: pa.Table, count: int) -> tuple[pa.Table, Cuts]:
 
 
 def _cells(
-    store: Store, texts: Sequence[str], rows: np.ndarray, places: np.ndarray, length: int, width: int, tokens: bool
+    store: Store, excerpts: Sequence[str], rows: np.ndarray, places: np.ndarray, length: int, width: int, tokens: bool
 ) -> Iterator[pa.Table]:
-    """Cells of the open items `places` of the samples `rows`, some texts at a time."""
+    """Cells of the open items `places` of the samples `rows`, some samples at a time."""
     done = 0
-    for name in texts:
+    for name in excerpts:
         with opened(store, name) as file:
             for batch in file.iter_batches(_ROWS, columns=["_row", "shingles"]):
                 own = numbers(batch["_row"])
@@ -142,10 +146,13 @@ def _cells(
                 start, end = firsts[0], firsts[-1]
                 if start == end:
                     continue
-                done += end - start
-                items, ends = substrings.cells(
+                found = substring_cells.cells(
                     batch["shingles"], places[start:end], firsts - start, length, width, tokens
                 )
+                if found is None:
+                    break
+                done += end - start
+                items, ends = found
                 columns = {name: ints(np.ascontiguousarray(items[:, at])) for at, name in enumerate(substrings.ITEM)}
                 yield pa.table({"_row": ints(np.repeat(own, np.diff(ends))), **columns})
     if done != len(rows):

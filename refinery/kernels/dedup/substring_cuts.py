@@ -96,17 +96,21 @@ def _to_bytes(data, offsets, places, tokens, class_table):
 
 @kernel
 def _in_bytes(data, start, end, places, at, last, tokens, class_table):
-    """Replace bounds of passages of data[start:end] by their places in `data`; of tokens, by the bounds of these."""
+    """Replace bounds of passages of data[start:end] by their places in `data`; of tokens, by the bounds of these.
+
+    The white space between two passages that follow each other belongs to the second one.
+    """
     if not tokens:
         for i in range(at, last):
             places[i] += start
         return
     token, first, stop = -1, start, start
     for i in range(at, last, 2):
+        before, follows = stop, i > at and token == places[i] - 1
         while token < places[i]:
             first, stop = next_token(data, stop, end, class_table)
             token += 1
-        begin = first
+        begin = before if follows else first
         while token < places[i + 1] - 1:
             first, stop = next_token(data, stop, end, class_table)
             token += 1

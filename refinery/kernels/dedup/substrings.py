@@ -1,4 +1,4 @@
-"""Items by which repeated substrings are found: anchors of a text, and cells of their windows.
+"""Items by which repeated substrings are found: windows of a text by their anchors.
 
 A window is `length` consecutive symbols of a text: bytes, or tokens by their hashes. Every window has an anchor, the place
 of the least hash among its sequences of `gram` symbols, the leftmost of equal ones. The choice depends on the window's
@@ -35,6 +35,8 @@ _COUNT = len(ITEM)
 # Symbols from 50 on have an anchor for about every fifth of a window's length.
 _PARTS = 5
 LONGEST = 0xFFFF  # of a window, in symbols
+# Rows of the room of `_anchors`.
+_LEAD, _REST, _BLOCK = range(3)
 
 _BASE = np.uint64(0x9E3779B97F4A7C15)
 _ONE = np.uint64(1)
@@ -56,12 +58,6 @@ def last_of(place: np.ndarray) -> np.ndarray:
     return first_of(place) + (place >> np.uint64(16) & np.uint64(0xFFFF)).astype(np.int64)
 
 
-def widths(length: int) -> list[int]:
-    """Most windows in an item, for each round of cells: powers of 8, down to one window."""
-    windows = length - gram_of(length) + 1
-    return [8**power for power in range(8, -1, -1) if 8**power < windows]
-
-
 def anchors(column: pa.Array | pa.ChunkedArray, length: int, tokens: bool) -> pa.Array:
     """Items of each text, one after another (`list<uint64>`); NULL for NULL. Texts of fewer than `length` symbols have none.
 
@@ -69,13 +65,13 @@ def anchors(column: pa.Array | pa.ChunkedArray, length: int, tokens: bool) -> pa
     """
     view, gram = texts(column), gram_of(length)
     windows = length - gram + 1
-    hashes, places, room = np.empty((2, windows), np.uint64), np.empty(windows, np.int64), np.empty((1, 2), np.uint64)
-    shared = length, gram, hashes, places, room
+    hashes, places = np.empty((3, windows), np.uint64), np.empty((2, windows), np.int64)
+    shared = length, gram, hashes, places, np.empty((1, 2), np.uint64)
     size = view.size // (max(1, length // 2)) + 2 * len(view) + 16
     while True:
         items, ends = np.empty((size, _COUNT), np.uint64), np.zeros(len(view) + 1, np.int64)
         if tokens:
-            used = _token_anchors(view.data, view.offsets, view.valid, *_token_room(view), *shared, items, ends)
+            used = _token_anchors(view.data, view.offsets, view.valid, *token_room(view), *shared, items, ends)
         else:
             used = _byte_anchors(view.data, view.offsets, view.valid, *shared, items, ends)
         if used >= 0:
@@ -83,36 +79,13 @@ def anchors(column: pa.Array | pa.ChunkedArray, length: int, tokens: bool) -> pa
         size *= 4
 
 
-def cells(
-    column: pa.Array | pa.ChunkedArray, wanted: np.ndarray, firsts: np.ndarray, length: int, width: int, tokens: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """Items of at most `width` windows each, in place of others. Gives the items (uint64, n by 4), and the first of each text.
-
-    wanted: places (uint64) of items; those of text r are wanted[firsts[r]:firsts[r + 1]].
-    """
-    view, gram = texts(column), gram_of(length)
-    windows = length - gram + 1
-    size = len(wanted) * (-(-windows // width) + 1) + 1
-    items, ends, room = (
-        np.empty((size, _COUNT), np.uint64),
-        np.zeros(len(view) + 1, np.int64),
-        np.empty((1, 2), np.uint64),
-    )
-    shared = wanted, firsts, length, gram, width, room, items, ends
-    if tokens:
-        used = _token_cells(view.data, view.offsets, *_token_room(view), *shared)
-    else:
-        used = _byte_cells(view.data, view.offsets, *shared)
-    return items[:used], ends
-
-
-def _token_room(view: Texts) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def token_room(view: Texts) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Character classes, room for the hashes of a text's tokens, and the same room as bytes."""
     symbols = np.empty(int(np.diff(view.offsets).max(initial=0)) // 2 + 2, np.uint64)
     return classes(), symbols, symbols.view(np.uint8)
 
 
-@entry("uint8[] int64[] bool[] int64 int64 uint64[,] int64[] uint64[,] uint64[,] int64[] -> int64")
+@entry("uint8[] int64[] bool[] int64 int64 uint64[,] int64[,] uint64[,] uint64[,] int64[] -> int64")
 def _byte_anchors(data, offsets, valid, length, gram, hashes, places, room, items, ends):
     used = 0
     for row in range(len(valid)):
@@ -127,7 +100,7 @@ def _byte_anchors(data, offsets, valid, length, gram, hashes, places, room, item
 
 
 @entry(
-    "uint8[] int64[] bool[] uint8[] uint64[] uint8[] int64 int64 uint64[,] int64[] uint64[,] uint64[,] int64[] -> int64"
+    "uint8[] int64[] bool[] uint8[] uint64[] uint8[] int64 int64 uint64[,] int64[,] uint64[,] uint64[,] int64[] -> int64"
 )
 def _token_anchors(
     data, offsets, valid, class_table, symbols, raw, length, gram, hashes, places, room, items, ends
@@ -135,7 +108,7 @@ def _token_anchors(
     used = 0
     for row in range(len(valid)):
         if valid[row]:
-            count = _tokens(data, offsets[row], offsets[row + 1], class_table, symbols)
+            count = tokens_of(data, offsets[row], offsets[row + 1], class_table, symbols)
             used = _anchors(symbols, raw, 0, count, 8, length, gram, hashes, places, room, items, used)
             if used < 0:
                 return -1
@@ -161,7 +134,7 @@ def next_token(data, i, end, class_table):
 
 
 @kernel
-def _tokens(data, i, end, class_table, symbols):
+def tokens_of(data, i, end, class_table, symbols):
     """Write the hash of each token of data[i:end] to `symbols`; returns their number."""
     count = 0
     while True:
@@ -181,58 +154,88 @@ def _symbol(symbols, at):
 def _anchors(symbols, raw, first, end, width, length, gram, hashes, places, room, items, used):
     """Write the items of symbols[first:end], each of `width` bytes in `raw`; returns the end of all items, or -1.
 
-    hashes: room for those of the sequences in the last block of `windows`, and for the least ones from each place of the block
-    before on, whose places are `places`. So each window's least hash is the lesser one of two (van Herk, 1992).
+    A window begins in one block of `windows` sequences and ends in the next one. Its least hash is the lesser one of two: the
+    least from its first sequence to the end of the block, and the least of the next block up to its last sequence (van Herk, 1992).
+    Each changes a few times in a block, and only there can the anchor change.
+
+    hashes, places: room for the hashes of a block; for the least ones of the block before from each place on (`_rest`), the last
+    place first; for the least ones up to each place (`_lead`), the first place first.
     """
-    count, windows, begun = end - first, length - gram + 1, used
+    count, windows, begun, base = end - first, length - gram + 1, used, first * width
     if count < length:
         return used
-    power, rolled = _ONE, np.uint64(0)
-    for i in range(gram - 1):
-        power *= _BASE
+    total, last = count - gram + 1, count - length
+    factor, rolled = _ONE, np.uint64(0)
+    for i in range(gram):
+        factor *= _BASE
         rolled = rolled * _BASE + _symbol(symbols, first + i)
-    block, least, place = 0, _MOST, 0
-    anchor, key, start = -1, np.uint64(0), 0
-    for j in range(count - gram + 1):
-        rolled = rolled * _BASE + _symbol(symbols, first + j + gram - 1)
+    anchor, key, start, rests, before, block = -1, np.uint64(0), 0, 0, 0, 0
+    while block < total + windows:
+        leads = 0
+        if block < total:
+            stop = min(block + windows, total)
+            leads, rolled = _lead(symbols, first, block, stop, total, gram, factor, rolled, hashes, places)
+        lead, window, end_here = -1, before, min(last, block - 1)
+        while window <= end_here:
+            while places[_REST, rests - 1] < window:
+                rests -= 1
+            while lead + 1 < leads and places[_LEAD, lead + 1] < window + windows:
+                lead += 1
+            chosen, least, until = places[_REST, rests - 1], hashes[_REST, rests - 1], places[_REST, rests - 1] + 1
+            if lead >= 0 and hashes[_LEAD, lead] < least:
+                chosen, least, until = places[_LEAD, lead], hashes[_LEAD, lead], end_here + 1
+            if chosen != anchor:
+                if anchor >= 0:
+                    used = _add(raw, base, width, length, key, anchor, start, window - 1, room, items, begun, used)
+                    if used < 0:
+                        return -1
+                anchor, key, start = chosen, least, window
+            window = until
+            if lead + 1 < leads:
+                window = min(window, places[_LEAD, lead + 1] - windows + 1)
+        rests = _rest(block, windows, hashes, places) if block + windows <= total else 0
+        before = block
+        block += windows
+    return _add(raw, base, width, length, key, anchor, start, last, room, items, begun, used)
+
+
+@kernel
+def _lead(symbols, first, block, stop, total, gram, factor, rolled, hashes, places):
+    """Write the hashes of a block's sequences, and each that is less than those before it; returns the number of these.
+
+    rolled: sum of the block's first sequence. Returns that of the next block's first one, too.
+    """
+    leads, least = 0, _MOST
+    for j in range(block, stop):
         order = mixed(rolled)
-        rolled -= _symbol(symbols, first + j) * power
-        hashes[0, j - block] = order
+        hashes[_BLOCK, j - block] = order
         if order < least:
-            least, place = order, j
-        window = j - windows + 1
-        if window < 0:
-            continue
-        if window == block:
-            _turn(hashes, places, windows, block)
-            block, least, place = j + 1, _MOST, j + 1
-        at = window - block + windows
-        chosen = places[at] if hashes[1, at] <= least else place
-        if chosen != anchor:
-            if anchor >= 0:
-                used = _add(raw, first, width, length, key, anchor, start, window - 1, room, items, begun, used)
-                if used < 0:
-                    return -1
-            anchor, key, start = chosen, min(hashes[1, at], least), window
-    return _add(raw, first, width, length, key, anchor, start, count - length, room, items, begun, used)
+            least = order
+            hashes[_LEAD, leads], places[_LEAD, leads] = order, j
+            leads += 1
+        if j + 1 < total:
+            rolled = rolled * _BASE + (_symbol(symbols, first + j + gram) - _symbol(symbols, first + j) * factor)
+    return leads, rolled
 
 
 @kernel
-def _turn(hashes, places, count, block):
-    """Write the least of the hashes from each place of a block on, and where the first of these is."""
-    least, place = _MOST, block
-    for i in range(count - 1, -1, -1):
-        if hashes[0, i] <= least:
-            least, place = hashes[0, i], block + i
-        hashes[1, i], places[i] = least, place
+def _rest(block, windows, hashes, places):
+    """Write each hash of a block that is at most as large as those after it, the last one first; returns their number."""
+    rests, least = 0, _MOST
+    for i in range(windows - 1, -1, -1):
+        if hashes[_BLOCK, i] <= least:
+            least = hashes[_BLOCK, i]
+            hashes[_REST, rests], places[_REST, rests] = least, block + i
+            rests += 1
+    return rests
 
 
 @kernel
-def _add(raw, first, width, length, key, anchor, start, last, room, items, begun, used):
+def _add(raw, base, width, length, key, anchor, start, last, room, items, begun, used):
     """Add an item for the windows from `start` to `last`, or make the repetition of the last one longer."""
     if used + 1 >= len(items):
         return -1
-    _write(raw, first, width, length, key, anchor, start, last, room, items, used)
+    write_item(raw, base, width, length, key, anchor, start, last, room, items, used)
     repeated = used > begun and items[used - 1, _KEY] == REPEATED
     known = used - 2 if repeated else used - 1
     if known < begun or not _equal(items, known, used):
@@ -257,58 +260,11 @@ def _equal(items, one, other):
 
 
 @kernel
-def _write(raw, first, width, length, key, anchor, start, last, room, items, at):
-    """Write the item of the windows from `start` to `last` to items[at]."""
+def write_item(raw, base, width, length, key, anchor, start, last, room, items, at):
+    """Write the item of the windows from `start` to `last` to items[at]. base: of the text's first symbol in `raw`."""
     distances = np.uint64(last - start) << np.uint64(16) | np.uint64(anchor - start)
-    murmur(raw, (first + start) * width, (first + last + length) * width, room, 0)
+    murmur(raw, base + start * width, base + (last + length) * width, room, 0)
     items[at, _PLACE] = np.uint64(start) << np.uint64(32) | distances
     items[at, _KEY] = key if key != np.uint64(REPEATED) else _ONE
     items[at, _CONTENT] = room[0, 0] ^ mixed(distances + _ONE)
     items[at, _SECOND] = room[0, 1]
-
-
-@entry("uint8[] int64[] uint64[] int64[] int64 int64 int64 uint64[,] uint64[,] int64[] -> int64")
-def _byte_cells(data, offsets, wanted, firsts, length, gram, width, room, items, ends):
-    used = 0
-    for row in range(len(firsts) - 1):
-        for at in range(firsts[row], firsts[row + 1]):
-            used = _cells(data, offsets[row], 1, length, gram, width, wanted[at], room, items, used)
-        ends[row + 1] = used
-    return used
-
-
-@entry(
-    "uint8[] int64[] uint8[] uint64[] uint8[] uint64[] int64[] int64 int64 int64 uint64[,] uint64[,] int64[] -> int64"
-)
-def _token_cells(
-    data, offsets, class_table, symbols, raw, wanted, firsts, length, gram, width, room, items, ends
-):  # fmt: skip
-    used = 0
-    for row in range(len(firsts) - 1):
-        if firsts[row + 1] > firsts[row]:
-            _tokens(data, offsets[row], offsets[row + 1], class_table, symbols)
-        for at in range(firsts[row], firsts[row + 1]):
-            used = _cells(raw, 0, 8, length, gram, width, wanted[at], room, items, used)
-        ends[row + 1] = used
-    return used
-
-
-@kernel
-def _cells(raw, first, size, length, gram, width, place, room, items, used):
-    """Write items of at most `width` windows in place of one; returns the end of all items.
-
-    A cell has the windows whose distances to the anchor are from a multiple of `width` to before the next one; its key is the
-    hash of the symbols that all windows of the whole cell contain. size: bytes of a symbol.
-    """
-    start = np.int64(place >> np.uint64(32))
-    last = start + np.int64(place >> np.uint64(16) & np.uint64(0xFFFF))
-    anchor = start + np.int64(place & np.uint64(0xFFFF))
-    for cell in range((anchor - last) // width, (anchor - start) // width + 1):
-        nearest = cell * width
-        farthest = min(nearest + width - 1, length - gram)
-        murmur(raw, (first + anchor - nearest) * size, (first + anchor - farthest + length) * size, room, 0)
-        key = mixed(room[0, 0] + np.uint64(cell + 1))
-        begin, end = max(start, anchor - farthest), min(last, anchor - nearest)
-        _write(raw, first, size, length, key, anchor, begin, end, room, items, used)
-        used += 1
-    return used

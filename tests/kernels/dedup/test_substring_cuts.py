@@ -21,9 +21,11 @@ def without(text: str, places: list[int], tokens: bool, gap: int, boundaries: st
 
 
 def places_in(text: str, numbers: list[int], tokens: bool) -> list[int]:
-    """Ascending places of a text, an even number of them, no two equal."""
+    """Ascending places of a text, an even number of them; of some numbers, a passage begins where the one before ends."""
     count = len(text.split() if tokens else text.encode())
     places = sorted({number % (count + 1) for number in numbers})
+    if sum(numbers) % 2:
+        return [place for pair in zip(places, places[1:], strict=False) for place in pair]
     return places[: len(places) // 2 * 2]
 
 
@@ -37,7 +39,8 @@ def in_bytes(text: str, places: list[int], tokens: bool) -> list[tuple[int, int]
         starts.append(len(text[:at].encode()))
         at += len(token)
         ends.append(len(text[:at].encode()))
-    return [(starts[first], ends[last - 1]) for first, last in pairs]
+    followed = {end for _, end in pairs}
+    return [(ends[first - 1] if first in followed else starts[first], ends[last - 1]) for first, last in pairs]
 
 
 def may_cut(text: str, boundaries: str, ends: bool) -> set[int]:
@@ -94,5 +97,6 @@ def test_some_texts():
     assert remove_passages(column, places, False, 0, "character", 1).to_pylist() == ["one three", None, None, None]
     assert passage_share(column, places, False).to_pylist() == [4 / 13, 0, 0, 0]
     assert without("one  two three", [1, 3], True, 0, "character", 1) == "one  "
+    assert without("one  two three", [1, 2, 2, 3], True, 0, "character", 1) == "one  "
     assert without("aé漢b", [2, 5], False, 0, "character", 1) is None
     assert bounds_in_bytes("é one two", [1, 2], True) == [(3, 6)]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from refinery.kernels.dedup import substring_groups, substrings
+from refinery.kernels.dedup import substring_cells, substring_groups, substrings
 from refinery.kernels.dedup.substring_groups import Passages
 from tests.examples import share_of
 
@@ -29,10 +29,12 @@ def found(
     again = own[:, 1] == substrings.REPEATED
     parts = [substring_groups.repetitions(rows[again], own[again], every)]
     rows, own = rows[~again], own[~again]
-    for width in [None, *substrings.widths(length)]:
+    for width in [None, *substring_cells.widths(length)]:
         if width is not None:
-            firsts = np.searchsorted(rows, np.arange(len(texts) + 1))
-            own, ends = substrings.cells(column, np.ascontiguousarray(own[:, 0]), firsts, length, width, tokens)
+            firsts, places = np.searchsorted(rows, np.arange(len(texts) + 1)), np.ascontiguousarray(own[:, 0])
+            if len(counts) == 1:
+                excerpts = substring_cells.excerpts(column, lists_of(firsts, places), length, tokens)
+            own, ends = substring_cells.cells(excerpts, places, firsts, length, width, tokens)
             rows = np.repeat(np.arange(len(texts)), np.diff(ends))
         counts.append(len(own))
         order = np.lexsort((own[:, 0], rows, own[:, 3], own[:, 2], own[:, 1]))
@@ -47,6 +49,10 @@ def found(
         rows, own = rows[order], own[order]
     assert not len(rows) or length == 1
     return substring_groups.covering(Passages(*(np.concatenate(columns) for columns in zip(*parts, strict=True))))
+
+
+def lists_of(firsts: np.ndarray, places: np.ndarray) -> pa.Array:
+    return pa.LargeListArray.from_arrays(pa.array(firsts), pa.array(places.astype(np.int64)))
 
 
 def expected(texts: list, length: int, every: bool = False) -> list[set[int]]:
