@@ -79,7 +79,7 @@ def test_search_by_keys_alone(watched: Watched) -> None:
     page.keyboard.press("/")
     page.keyboard.type("needle")
     page.keyboard.press("Enter")
-    assert f"searched {ROWS} of {ROWS} rows" in status(page, "searched")
+    status(page, f"searched {ROWS} of {ROWS} rows")  # not of a part of them, on a busy machine
     assert "q=needle" in page.url
     texts_shown(page)
     assert {text.lower() for text in page.locator(".excerpt mark").all_text_contents()} == {"needle"}
@@ -176,7 +176,7 @@ def test_rows_with_another_outcome_are_listed(watched: Watched) -> None:
     row = page.locator("tr", has_text="removed by words_num_filter").filter(has_text="kept")
     rows = row.locator("a.open").text_content()
     row.locator("a.open").click()
-    assert status(page, "row").startswith(f"{rows} row")
+    assert status(page, f"{rows} row").startswith(f"{rows} row")
     assert page.locator("p", has_text="Only rows that were kept in this run").count() == 1
 
 
@@ -184,7 +184,7 @@ def test_a_remark_leads_to_its_rows(watched: Watched) -> None:
     page = watched.show("profile", ".grid .box")
     assert page.locator("h3", has_text=MARKUP).count() == 1
     page.locator("details", has_text="by host").locator("a", has_text="b.example.org").click()
-    assert f"{ROWS // 2 - 3} match" in status(page, "match")
+    status(page, f"{ROWS // 2 - 3} match")
     texts_shown(page)
 
 
@@ -194,9 +194,9 @@ def test_a_search_can_be_stopped_and_goes_on(watched: Watched, monkeypatch: pyte
     page = watched.show("samples?q=word&in=*", ".rows")
     page.click("text=Stop")
     page.wait_for_selector("text=Go on")
-    assert "so far" in status(page, "so far")
+    status(page, "so far")
     page.click("text=Go on")
-    assert f"searched {ROWS} of {ROWS} rows" in status(page, f"searched {ROWS} of")
+    status(page, f"searched {ROWS} of {ROWS} rows")
 
 
 def test_a_mistake_is_said_on_the_page(watched: Watched) -> None:

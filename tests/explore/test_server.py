@@ -51,7 +51,7 @@ def page(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
 def test_the_printed_address_shows_the_page_until_ctrl_c(page: tuple[subprocess.Popen[str], str]) -> None:
     process, address = page
     assert address.startswith("http://127.0.0.1:") and "?token=" in address
-    with httpx.Client() as client:
+    with httpx.Client(timeout=HANG) as client:
         assert "refinery explore" in client.get(address).text
         origin = address.partition("/?")[0]
         assert client.get(f"{origin}/api/waterfall").json()["run"]["rows_kept"] == 2
