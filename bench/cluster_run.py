@@ -45,10 +45,10 @@ class Clock:
     def watch(self) -> None:
         """Time all tasks of this process's runs."""
         from refinery.dedup import barrier
-        from refinery.execution.ray import backend, executor, export_sink
+        from refinery.execution.ray import executor
         from refinery.execution.ray.runner import RayRunner
 
-        every, run, find = backend.every, RayRunner.run, barrier.Barrier.find
+        every, run, find = executor.every, RayRunner.run, barrier.Barrier.find
 
         def timed_every(cluster: Any, work: Callable[..., str], calls: Any, *more: Any, **named: Any) -> list[str]:
             began = time.perf_counter()
@@ -71,8 +71,7 @@ class Clock:
             self.barrier += time.perf_counter() - began
             return found
 
-        for module in (backend, executor, export_sink):
-            module.every = timed_every  # type: ignore[attr-defined]
+        executor.every = timed_every
         RayRunner.run, barrier.Barrier.find = timed_run, timed_find  # type: ignore[method-assign]
 
 

@@ -42,8 +42,10 @@ from refinery.results.stage_result import StageResult
 from refinery.results.summary_rows import SummaryPlan
 from refinery.results.whole_tables import TableMaker, WholeTables
 from refinery.storage.local import LocalStore
+from refinery.workers.executor import Executor
 from refinery.workers.match_keys import SHARD_BITS
 from refinery.workers.tasks import ShardResult
+from refinery.workers.thread_executor import ThreadExecutor
 
 STEPS = [
     {"clean_email_mapper": {}},
@@ -139,7 +141,7 @@ def _matches(store: LocalStore, planned: Any, rows: np.ndarray, shards: int, rea
     return DedupResult(step, duplicates=names["duplicates"], clusters=names["clusters"], removed_in=places)
 
 
-def maker(plan: Plan, layout: str, folder: Path, every: Callable[..., list[str]], piece: int) -> TableMaker:
+def maker(plan: Plan, layout: str, folder: Path, executor: Executor, piece: int) -> TableMaker:
     if layout == "whole":
         return WholeTables()
     programs = [stage.program for stage in plan.stages]
@@ -147,27 +149,38 @@ def maker(plan: Plan, layout: str, folder: Path, every: Callable[..., list[str]]
         SummaryPlan.of(programs, plan.recipe.stat_summary),
         trace.conditions(plan.stages, []), 10, (), tables.step_cells(plan),
     )  # fmt: skip
-    return PartTables(plan.stages, order, every, LocalStore(folder / "parts"), LocalStore(folder / "tables"), piece)
+    return PartTables(plan.stages, order, executor, LocalStore(folder / "parts"), LocalStore(folder / "tables"), piece)
 
 
-class Tasks:
-    """Processes that run tasks. alike: tasks of a kind are equal, so one runs, and links to its files stand for the others'.
+class Processes(ThreadExecutor):
+    """Runs tasks in processes. alike: tasks of a kind are equal, so one runs, and links to its files stand for the others'.
 
     seconds: of processors, by the kind of a task. own: of this process, for what is in the place of a cluster.
     """
 
     def __init__(self, workers: int, folder: Path, alike: bool) -> None:
-        self._workers, self._folder, self._alike, self.seconds = workers, folder, alike, dict[str, float]()
+        super().__init__(str(folder / "parts"), workers, workers * 1_000_000_000, str(folder / "spill"))
+        self._folder, self._alike, self.seconds = folder, alike, dict[str, float]()
         self.own = 0.0
 
-    def __call__(self, work: Callable[[str, str], str], shared: dict[str, Any], calls: Sequence[str]) -> list[str]:
+    def map(
+        self,
+        work: Callable[..., str],
+        calls: Sequence[tuple[Any, ...]],
+        shared: Sequence[Any] = (),
+        label: str = "",
+        files: Sequence[str] = (),
+    ) -> list[str]:
+        """Call a function in processes."""
+        if not calls:
+            return []
         began = time.process_time()
-        text = json.dumps(shared | {"threads": 1, "memory": "1GB", "spill": str(self._folder / "spill")})
+        call = partial(timed, work, (self._place(self._workers), *shared))
         with ProcessPoolExecutor(1 if self._alike else self._workers) as pool:
             if self._alike:  # the first task of a process imports libraries
-                found = list(pool.map(partial(timed, work, text), calls[:1] * 2))[1:]
+                found = list(pool.map(call, calls[:1] * 2))[1:]
             else:
-                found = list(pool.map(partial(timed, work, text), calls))
+                found = list(pool.map(call, calls))
         self.seconds[work.__name__] = sum(seconds for _, seconds in found) * len(calls) / len(found)
         answers = [answer for answer, _ in found]
         answers += [self._like(answers[0], number) for number in range(len(answers), len(calls))]
@@ -183,9 +196,9 @@ class Tasks:
         return answer.replace("/000000.", f"/{number:06d}.")
 
 
-def timed(work: Callable[[str, str], str], shared: str, call: str) -> tuple[str, float]:
+def timed(work: Callable[..., str], first: tuple[Any, ...], call: tuple[Any, ...]) -> tuple[str, float]:
     began = time.process_time()
-    return work(shared, call), time.process_time() - began
+    return work(*first, *call), time.process_time() - began
 
 
 def measure(samples: int, shard: int, layout: str, workers: int, alike: bool, piece: int = PIECE) -> dict[str, Any]:
@@ -196,7 +209,7 @@ def measure(samples: int, shard: int, layout: str, workers: int, alike: bool, pi
         shards = -(-samples // SIZE) * (SIZE // shard)  # whole blocks, which are equal
         samples = shards * shard
         done = facts(plan, folder, shard, shards, SIZE // shard if alike else shards)
-        tasks = Tasks(workers, folder, alike)
+        tasks = Processes(workers, folder, alike)
         table_maker = maker(plan, layout, folder, tasks, piece)
         statements = tables.statements(
             plan.stages, [s.local_findings() for s in done], tables.step_cells(plan), samples

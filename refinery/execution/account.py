@@ -19,7 +19,6 @@ from refinery.results import database, manifest, resources, trace
 from refinery.results.alarms import Alarm, alarms
 from refinery.results.audit import record as record_audit
 from refinery.results.audit.record import Audit
-from refinery.results.audit.texts import Every
 from refinery.results.database import Counts, Database
 from refinery.results.digests.record import WITH, record
 from refinery.results.events import empty_texts, idle_steps, log_quarantine, log_traces, null_values, passed_over
@@ -33,6 +32,7 @@ from refinery.results.views.verdicts import verdicts_of_plan
 from refinery.results.whole_tables import TableMaker
 from refinery.storage.store import Store
 from refinery.storage.urls import is_url
+from refinery.workers.executor import Executor
 
 
 def accounted(
@@ -42,11 +42,11 @@ def accounted(
     done: list[StageResult],
     exported: RunExport,
     store: Store,
-    every: Every,
+    executor: Executor,
 ) -> tuple[Outcome, dict[str, Any]]:
     """Check the tables against the written samples, complete and publish them; return outcome and manifest.
 
-    maker: has filled the database. every: runs tasks.
+    maker: has filled the database. executor: runs tasks.
 
     Raises ConservationError if rows do not add up.
     """
@@ -63,7 +63,7 @@ def accounted(
     if job.extension is not None:
         job.extension.fill(db, prepared)
     files = _trace(job, db, maker, done, store)
-    audit = _audit(job, db, StageTexts(done, every, store))
+    audit = _audit(job, db, StageTexts(done, executor, store))
     job.beside.require()
     if files:
         log_traces(db)

@@ -14,9 +14,10 @@ from refinery.dedup.audit.readings import Reading, WholeTexts
 from refinery.dedup.model import DedupResult
 from refinery.execution.stage_tasks import left_of
 from refinery.planning.plan import Plan
-from refinery.results.audit.texts import Every, read_texts
+from refinery.results.audit.texts import read_texts
 from refinery.results.stage_result import StageResult
 from refinery.storage.store import Store
+from refinery.workers.executor import Executor
 from refinery.workers.match_keys import SHARD_BITS
 
 
@@ -35,10 +36,10 @@ def text_key_of(prepared: Plan) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class StageTexts:
-    """Texts from the files that stages have left. every: runs tasks. store: of the files."""
+    """Texts from the files that stages have left. executor: runs tasks. store: of the files."""
 
     done: Sequence[StageResult]
-    every: Every
+    executor: Executor
     store: Store
 
     def each(self, step: Any, reading: Reading, wanted: Mapping[int, Any]) -> dict[int, Any]:
@@ -57,4 +58,4 @@ class StageTexts:
     def _each_code(self, step: Any, reading: Reading, wanted: Mapping[int, Any]) -> dict[int, Any]:
         [last] = [at for at, stage in enumerate(self.done) if stage.planned.stage.after is step]
         before = [*self.done[:last], replace(self.done[last], findings=DedupResult(step.index))]
-        return read_texts(self.every, self.store, left_of(before), reading, wanted)
+        return read_texts(self.executor, self.store, left_of(before), reading, wanted)

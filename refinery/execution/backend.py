@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Protocol
 
-from refinery.dedup.model import DedupInput, DedupResult
 from refinery.execution.export_sink import ExportSink
 from refinery.io.model import Shard
 from refinery.monitoring.watch import RunMonitor
 from refinery.planning.plan import CompiledStage, Plan
 from refinery.recipe.executors import EXECUTORS
-from refinery.results.stage_result import StageResult
 from refinery.storage.store import Store
+from refinery.workers.executor import Executor
 from refinery.workers.runner import Runner
 from refinery.workers.threads import WorkerThreads
 
@@ -43,14 +42,9 @@ class Backend(Protocol):
     def runner(self, stage: CompiledStage, shards: Sequence[Shard], pool: WorkerThreads) -> Runner:
         """Runner of a stage's shards. pool: threads of this process, which run everything else."""
 
-    def find(self, inputs: DedupInput, done: StageResult) -> DedupResult:
-        """Find what the deduplicator at the end of a stage removes. inputs: without its files of match keys."""
-
-    def every(self, work: Callable[[str, str], str], shared: dict[str, Any], calls: Sequence[str]) -> list[str]:
-        """Call a function of this package with `shared`, as JSON, and each text; answers in order.
-
-        `shared` gets the limits of a task's DuckDB: `threads`, `memory`, `spill`.
-        """
+    @property
+    def executor(self) -> Executor:
+        """Runs the tasks of deduplicators, tables and audits; known once the backend is open."""
 
     def sink(self) -> ExportSink:
         """The export of a run on this backend. Raises OutputError for a place that cannot be written to."""

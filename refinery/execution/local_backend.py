@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import logging
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from functools import partial
-from typing import Any
+from collections.abc import Sequence
 
-from refinery.dedup.barrier import Barrier
-from refinery.dedup.model import DedupInput, DedupResult
 from refinery.errors import OperatorError
 from refinery.execution.export_sink import ExportSink, FileExport, NoExport
 from refinery.execution.folder_export import FolderExport
-from refinery.execution.stage_tasks import folder_of
 from refinery.io.model import Shard
 from refinery.monitoring.log import event
 from refinery.monitoring.watch import RunMonitor
 from refinery.operators.resources import StageResources, of_steps
 from refinery.planning.plan import CompiledStage, Plan
 from refinery.planning.sizes import held_bytes
-from refinery.results.stage_result import StageResult
-from refinery.storage.local import LocalStore
 from refinery.storage.store import Store
 from refinery.storage.workplace import Workplace
 from refinery.workers import machine
@@ -31,9 +21,6 @@ from refinery.workers.backends import BackendChoice
 from refinery.workers.runner import Runner
 from refinery.workers.thread_executor import ThreadExecutor
 from refinery.workers.threads import WorkerThreads
-
-# Bytes that the DuckDB of a task for tables may use without `memory_limit`; beyond that it spills.
-_EACH = 512_000_000
 
 
 class LocalBackend:
@@ -99,21 +86,12 @@ class LocalBackend:
         """Runner in the threads of the pool, or in processes."""
         return self._choice.runner(stage.program, shards, pool, self.workers(stage))
 
-    def find(self, inputs: DedupInput, done: StageResult) -> DedupResult:
-        """Find duplicates by tasks in threads, whose files are on this machine."""
-        results = self._store
-        store = results if results.on_this_machine else LocalStore(results.scratch() / "tasks")
-        executor = ThreadExecutor(store.url, self._prepared.workers, self._prepared.recipe.memory_limit, self.spill)
-        barrier = Barrier(executor, store, results, folder_of(done.planned))
-        return barrier.find(replace(inputs, files=done.files("match_keys")))
-
-    def every(self, work: Callable[[str, str], str], shared: dict[str, Any], calls: Sequence[str]) -> list[str]:
-        """Call a function in threads of this process, as many as workers."""
-        recipe, workers = self._prepared.recipe, min(self._prepared.workers, len(calls))
-        memory = recipe.memory_limit // workers if recipe.memory_limit else _EACH
-        text = json.dumps(shared | {"threads": 1, "memory": f"{memory // 1000}KB", "spill": self.spill})
-        with ThreadPoolExecutor(workers) as pool:
-            return list(pool.map(partial(work, text), calls))
+    @property
+    def executor(self) -> ThreadExecutor:
+        """Tasks in threads, whose files are on this machine, also where the results of the run are objects."""
+        store, recipe = self._store, self._prepared.recipe
+        files = store.url if store.on_this_machine else str(store.scratch() / "tasks")
+        return ThreadExecutor(files, self._prepared.workers, recipe.memory_limit, self.spill)
 
     def sink(self) -> ExportSink:
         """Files at export_path."""

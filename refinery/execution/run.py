@@ -250,10 +250,10 @@ def _publish(
         delivery = Delivery(recipe.export_path, holdings, _folder(job, recipe.export))
         removed = None if withheld else _removed(job, holdings)
         exported = RunExport(exporting, delivery, keep, stages.sink, holdings, withheld, removed=removed)
-        maker = WholeTables() if earlier else maker_of(job, stages.backend, done, stages.store, withheld)
+        maker = WholeTables() if earlier else maker_of(job, stages.backend.executor, done, stages.store, withheld)
         with exported.vouched_for(), maker.vouched_for():
             (earlier or maker).fill(db, done, _statements(prepared, done, maker))
-            outcome, description = accounted(job, db, maker, done, exported, stages.store, stages.backend.every)
+            outcome, description = accounted(job, db, maker, done, exported, stages.store, stages.backend.executor)
         if not withheld:
             extend(description["run_id"], description["project_name"])  # now that the run is published
         if index_run.uses_index(recipe):

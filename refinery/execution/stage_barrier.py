@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
@@ -15,6 +15,7 @@ import numpy as np
 from refinery.common.in_thread import InThread
 from refinery.common.paths import shorter
 from refinery.dedup.audit.measure import ComparedText, Measure
+from refinery.dedup.barrier import Barrier
 from refinery.dedup.index import Index, open_index, require
 from refinery.dedup.index_runs import IndexRun
 from refinery.dedup.match_keys import SqlLimits
@@ -23,22 +24,21 @@ from refinery.dedup.verify import Comparison
 from refinery.errors import Problem, RecipeError
 from refinery.execution import index_run
 from refinery.execution.audited_texts import StageTexts, text_key_of
+from refinery.execution.backend import Backend
 from refinery.execution.result_store import ResultStore
 from refinery.execution.stage_tasks import folder_of, left_of
 from refinery.io.model import Shard
 from refinery.io.readers.registry import reader_of
 from refinery.planning.compilation import compile_comparison
 from refinery.planning.plan import CompiledStage, Plan
-from refinery.results.audit.texts import Every
 from refinery.results.stage_result import StageResult
+from refinery.storage.open import open_store
 from refinery.storage.store import Store
-
-Find = Callable[[DedupInput, StageResult], DedupResult]
 
 
 @dataclass(frozen=True)
 class StageBarrier:
-    """Findings of the deduplicators of a run. find, every: of the backend. kept: results of earlier runs. spill: for DuckDB.
+    """Findings of the deduplicators of a run. kept: results of earlier runs. backend: its executor runs the tasks.
 
     As a context, it ends when all files of the findings are written.
     """
@@ -46,9 +46,7 @@ class StageBarrier:
     prepared: Plan
     store: Store
     kept: ResultStore
-    find: Find
-    every: Every
-    spill: str
+    backend: Backend
     _unfinished: list[InThread[None]] = field(default_factory=list)
 
     def __enter__(self) -> StageBarrier:
@@ -86,12 +84,21 @@ class StageBarrier:
         if (known := self.kept.findings(folder, key, step.where)) is not None:
             return replace(known, index=index)
         self._finish()
-        findings = self.published(current.planned, self.find(self._inputs_of(done, inputs), current))
+        findings = self.published(current.planned, self._found(self._inputs_of(done, inputs), current))
         if findings.writing is not None:
             self._unfinished.append(InThread(partial(self._end, folder, key, step.where, findings)))
         else:
             self.kept.keep_findings(folder, key, step.where, findings)
         return findings
+
+    def _found(self, inputs: DedupInput, current: StageResult) -> DedupResult:
+        """Find what a deduplicator removes. Tasks read match keys from their store: the run's own, or copies on this machine."""
+        executor, tasks = self.backend.executor, self.store
+        files = [result.match_keys for result in current.results if result.match_keys]
+        if executor.place.store != tasks.url:
+            tasks, files = open_store(executor.place.store), current.files("match_keys")
+        barrier = Barrier(executor, tasks, self.store, folder_of(current.planned))
+        return barrier.find(replace(inputs, files=files))
 
     def _end(self, folder: str, key: str, where: str, findings: DedupResult) -> None:
         """Store findings whose files are written beside the next stage."""
@@ -124,7 +131,7 @@ class StageBarrier:
     ) -> tuple[Measure, Mapping[int, ComparedText]]:
         """The texts of some samples that a deduplicator compares."""
         measure = Measure.of(step, text_key_of(self.prepared))
-        return measure, StageTexts(done, self.every, self.store).of_codes(step, measure, codes)
+        return measure, StageTexts(done, self.backend.executor, self.store).of_codes(step, measure, codes)
 
     def _index(self, step: Any) -> Index | None:
         """The index of a deduplicator; None without one."""
@@ -163,7 +170,7 @@ class StageBarrier:
     def _limits(self) -> SqlLimits:
         """Resources of set SQL: all threads, and the recipe's memory."""
         limit = self.prepared.recipe.memory_limit
-        return SqlLimits(self.prepared.workers, f"{max(1, limit // 1000)}KB" if limit else None, self.spill)
+        return SqlLimits(self.prepared.workers, f"{max(1, limit // 1000)}KB" if limit else None, self.backend.spill)
 
 
 def scratch_of(store: Store, planned: CompiledStage) -> Path:

@@ -90,9 +90,7 @@ class StageRunner:
         prepared, allowance, self._began = self.prepared, self._allowance(report), began
         self.kept.begin()
         self.facts.begin(self.store)
-        barrier = StageBarrier(
-            prepared, self.store, self.kept, self.backend.find, self.backend.every, self.backend.spill
-        )
+        barrier = StageBarrier(prepared, self.store, self.kept, self.backend)
         barrier.require_indexes()
         self.backend.start()
         if self.noted is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from refinery.execution.backend import Backend
 from refinery.execution.job import RunJob
 from refinery.recipe.executors import on_cluster
 from refinery.results import blocks, trace
@@ -15,6 +14,7 @@ from refinery.results.summary_rows import SummaryPlan
 from refinery.results.tables import step_cells
 from refinery.results.whole_tables import TableMaker, WholeTables
 from refinery.storage.store import Store
+from refinery.workers.executor import Executor
 
 # Samples of a run from which on tasks make the tables: on a cluster, and on one machine.
 ON_CLUSTER, HERE = SIZE, 1 << 24
@@ -22,8 +22,8 @@ ON_CLUSTER, HERE = SIZE, 1 << 24
 LEAST, EACH = 1 << 16, 2
 
 
-def maker_of(job: RunJob, backend: Backend, done: Sequence[StageResult], source: Store, withheld: bool) -> TableMaker:
-    """The maker of a run's tables. withheld: nothing is exported."""
+def maker_of(job: RunJob, executor: Executor, done: Sequence[StageResult], source: Store, withheld: bool) -> TableMaker:
+    """The maker of a run's tables. executor: runs tasks. source: store of the shards' files. withheld: nothing is exported."""
     prepared, recipe = job.prepared, job.prepared.recipe
     most = ON_CLUSTER if on_cluster(recipe.executor_type) else HERE
     if sum(blocks.samples_of(done)) <= most:
@@ -36,8 +36,8 @@ def maker_of(job: RunJob, backend: Backend, done: Sequence[StageResult], source:
         written=tuple(stat.column for stat in prepared.stats) if writes else (),
         cells=step_cells(prepared),
     )
-    piece = piece_size(sum(blocks.samples_of(done)), prepared.capacity.cores if prepared.capacity else prepared.workers)
-    return PartTables(prepared.stages, order, backend.every, source, job.place.tables(), piece, SIZE)
+    piece = piece_size(sum(blocks.samples_of(done)), executor.capacity())
+    return PartTables(prepared.stages, order, executor, source, job.place.tables(), piece, SIZE)
 
 
 def piece_size(samples: int, cores: int) -> int:

@@ -25,48 +25,49 @@ from refinery.results.summary_rows import SummaryPlan
 from refinery.results.tables import quarantine_source
 from refinery.storage.open import open_store
 from refinery.storage.store import Store
+from refinery.workers.executor import TaskPlace
 from refinery.workers.match_keys import SHARD_BITS
 
 
-def make_parts(shared: str, piece: str) -> str:
+def make_parts(place: TaskPlace, shared: str, piece: str) -> str:
     """Make the parts of a piece; see `_Work.make`. shared: for all tasks (`PartTables._shared_by`)."""
-    with _Work(json.loads(shared), json.loads(piece)) as work:
+    with _Work(place, json.loads(shared), json.loads(piece)) as work:
         return json.dumps(work.make())
 
 
-def sum_up(shared: str, block: str) -> str:
+def sum_up(place: TaskPlace, shared: str, block: str) -> str:
     """Sum up a block's statistics; returns files with the rows of groups without keys, and with the keys of the other groups."""
-    with _Work(json.loads(shared), json.loads(block)) as work:
+    with _Work(place, json.loads(shared), json.loads(block)) as work:
         return json.dumps(work.summed())
 
 
-def sum_up_keys(shared: str, block: str) -> str:
+def sum_up_keys(place: TaskPlace, shared: str, block: str) -> str:
     """Sum up a block's statistics by the chosen keys of the groups; returns the written files by group."""
-    with _Work(json.loads(shared), json.loads(block)) as work:
+    with _Work(place, json.loads(shared), json.loads(block)) as work:
         return json.dumps(work.keyed_rows())
 
 
-def count_clusters(shared: str, given: str) -> str:
+def count_clusters(place: TaskPlace, shared: str, given: str) -> str:
     """Number of clusters in a file of members. given: its name."""
-    with _Work(json.loads(shared), json.loads(given)) as work:
+    with _Work(place, json.loads(shared), json.loads(given)) as work:
         return json.dumps(work.number_of_clusters())
 
 
-def make_clusters(shared: str, given: str) -> str:
+def make_clusters(place: TaskPlace, shared: str, given: str) -> str:
     """Make a part of the table `clusters`; returns it. given: `sql`, `step`, the file of members, the number of clusters `before` it."""
-    with _Work(json.loads(shared), json.loads(given)) as work:
+    with _Work(place, json.loads(shared), json.loads(given)) as work:
         return json.dumps(work.clusters())
 
 
 class _Work:
     """A task's work.
 
-    shared: stores (`source` of the shards' files, `target` of the tables), `folder` in the target, limits of DuckDB, statements.
-    given: `number` of the piece or block, and what it consists of.
+    place: has the limits of DuckDB. shared: stores (`source` of the shards' files, `target` of the tables), `folder` in the target,
+    statements. given: `number` of the piece or block, and what it consists of.
     """
 
-    def __init__(self, shared: dict[str, Any], given: dict[str, Any]) -> None:
-        self._shared, self._given, self._stack = shared, given, ExitStack()
+    def __init__(self, place: TaskPlace, shared: dict[str, Any], given: dict[str, Any]) -> None:
+        self._place, self._shared, self._given, self._stack = place, shared, given, ExitStack()
         self._source, self._target = open_store(shared["source"]), open_store(shared["target"])
         self._plan = SummaryPlan.from_json(shared["summary"])
 
@@ -74,7 +75,7 @@ class _Work:
         made = TemporaryDirectory(dir=self._target.scratch())
         self._folder = Path(self._stack.enter_context(made))
         reached = [str(self._folder), *(store.url for store in (self._source, self._target) if store.on_this_machine)]
-        limits = self._shared["threads"], self._shared["memory"], self._shared["spill"]
+        limits = 1, self._place.memory, self._place.spill  # one thread: tasks run side by side, and rows stay in order
         self._con = self._stack.enter_context(closing(connect(reached, *limits)))
         return self
 

@@ -47,9 +47,7 @@ from refinery.results.tables import (
     summed_columns,
 )
 from refinery.storage.store import Store
-
-# Calls a function of this package with what all calls share and with each text; by tasks of the backend.
-Every = Callable[[Callable[[str, str], str], dict[str, Any], Sequence[str]], list[str]]
+from refinery.workers.executor import Executor, TaskPlace
 
 
 @dataclass(frozen=True)
@@ -90,14 +88,14 @@ def _matches(done: Sequence[StageResult]) -> list[Matches]:
 
 @dataclass
 class PartTables:
-    """See TableMaker. every: runs tasks. source: store of the shards' files. target: of the tables.
+    """See TableMaker. executor: runs the tasks. source: store of the shards' files. target: of the tables.
 
     piece: least samples of a piece. size: of a block.
     """
 
     stages: Sequence[CompiledStage]
     order: TableOrder
-    every: Every
+    executor: Executor
     source: Store
     target: Store
     piece: int
@@ -105,11 +103,11 @@ class PartTables:
     folder: str = field(default_factory=lambda: uuid4().hex)
     _answers: list[dict[str, Any]] = field(default_factory=list)
     _summed: list[dict[str, Any]] = field(default_factory=list)
-    _shared: dict[str, Any] = field(default_factory=dict)
+    _shared: str = ""
 
     def fill(self, db: Database, done: Sequence[StageResult], statements: Sequence[TableStatement]) -> None:
         """Have the parts made; create views over them and the small tables."""
-        self._shared, samples = self._shared_by(done), samples_of(done)
+        self._shared, samples = json.dumps(self._shared_by(done)), samples_of(done)
         matches = _matches(done)
         self._answers = self._made(
             make_parts, [self._given(done, samples, matches, one) for one in pieces(samples, self.piece)]
@@ -122,14 +120,13 @@ class PartTables:
         database.fill_places(db, done, listed)
         self._steps(db, done)
 
-    def _made(self, work: Callable[[str, str], str], calls: Sequence[dict[str, Any]]) -> list[Any]:
+    def _made(self, work: Callable[[TaskPlace, str, str], str], calls: Sequence[dict[str, Any]]) -> list[Any]:
         """Answers of tasks."""
-        if not calls:
-            return []
-        return [json.loads(answer) for answer in self.every(work, self._shared, [json.dumps(call) for call in calls])]
+        given = [(json.dumps(call),) for call in calls]
+        return [json.loads(answer) for answer in self.executor.map(work, given, (self._shared,))]
 
     def _shared_by(self, done: Sequence[StageResult]) -> dict[str, Any]:
-        """Parameters of all tasks; the backend adds the limits of DuckDB."""
+        """Parameters of all tasks."""
         found = [stage.findings for stage in done]
         limited = self.order.trace_limit is not None
         return {

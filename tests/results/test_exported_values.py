@@ -20,6 +20,7 @@ from refinery.io.field_scan import FieldScan
 from refinery.io.json_columns import JsonColumns
 from refinery.io.writers.export import export
 from refinery.kernels.core.arrow import texts
+from refinery.workers.executor import TaskPlace
 from tests.examples import share_of
 
 _EDGES = [
@@ -208,10 +209,14 @@ def test_parts_that_tasks_of_a_cluster_write_have_the_columns_of_all_parts(tmp_p
     whole = InputProfile()
     for number, line in enumerate(lines):
         (tmp_path / f"{number}.jsonl").write_text(line + "\n")
-        whole.merge(InputProfile.of_plain(json.loads(profile_part(str(tmp_path), f"{number}.jsonl"))))
+        whole.merge(
+            InputProfile.of_plain(json.loads(profile_part(TaskPlace(str(tmp_path), None, ""), f"{number}.jsonl")))
+        )
     profile, folder = json.dumps(whole.plain()), str(tmp_path / "kept")
     for number in range(len(lines)):
-        export_part(profile, str(tmp_path), f"{number}.jsonl", folder, f"{number}.parquet", "parquet", True)
+        export_part(
+            TaskPlace(str(tmp_path), None, ""), profile, f"{number}.jsonl", folder, f"{number}.parquet", "parquet", True
+        )
     schema = pa.schema([("a", pa.decimal128(38, 0)), ("n", pa.null()), ("b", pa.string())])
     tables = [pq.read_table(tmp_path / "kept" / f"{number}.parquet") for number in range(len(lines))]
     assert all(table.schema.equals(schema) for table in tables)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
 from refinery.compiler.program import Program
-from refinery.dedup.barrier import Barrier
-from refinery.dedup.model import DedupInput, DedupResult
 from refinery.errors import OperatorError
 from refinery.execution.export_sink import ExportSink, NoExport
 from refinery.execution.folder_export import FolderExport
@@ -23,17 +19,14 @@ from refinery.execution.ray.executor import RayExecutor
 from refinery.execution.ray.export import folder_of as folder_of_export
 from refinery.execution.ray.export_sink import ClusterExport
 from refinery.execution.ray.machines import check_machines
-from refinery.execution.ray.map import every
 from refinery.execution.ray.placing import ShardPlaces
 from refinery.execution.ray.reporting import BoardClient
 from refinery.execution.ray.resources import TaskResources, of_stage
 from refinery.execution.ray.runner import AHEAD, RayRunner
 from refinery.execution.ray.shared_places import shared_folder, shared_place
-from refinery.execution.stage_tasks import folder_of
 from refinery.io.model import Shard
 from refinery.monitoring.watch import RunMonitor
 from refinery.planning.plan import CompiledStage, Plan
-from refinery.results.stage_result import StageResult
 from refinery.storage.store import Store
 from refinery.storage.urls import is_url
 from refinery.workers.executor import TaskPlace
@@ -128,27 +121,15 @@ class RayBackend:
         retried = self._monitor.retried if self._monitor is not None else None
         return RayRunner(self.cluster, program, wants, self._memory, self.spill, *options, places, board, retried)
 
-    def find(self, inputs: DedupInput, done: StageResult) -> DedupResult:
-        """Find duplicates with tasks, which read the files of match keys from the store."""
-        files = [result.match_keys for result in done.results if result.match_keys]
-        folder = folder_of(done.planned)
+    @property
+    def executor(self) -> RayExecutor:
+        """Tasks of the cluster, whose files are in the store of the run."""
         place = TaskPlace(self._store.url, self._memory, self.spill)
-        executor = RayExecutor(self.cluster, place, self._shingles)
-        return Barrier(executor, self._store, self._store, folder).find(replace(inputs, files=files))
+        return RayExecutor(self.cluster, place, TaskResources(1, self._each), self._shingles)
 
     def _shingles(self, step: Any, program: Program) -> Runner:
         """Runner of the program that computes the shingles for a deduplicator."""
         return self._runs(program, [step], f"{step.name}: shingles")
-
-    def every(self, work: Callable[[str, str], str], shared: dict[str, Any], calls: Sequence[str]) -> list[str]:
-        """Call a function with tasks; what they share is sent once."""
-        text = json.dumps(shared | {"threads": 1, "memory": self._memory, "spill": self.spill})
-        sent = self.cluster.ray.put(text)
-        return every(self.cluster, work, [(sent, call) for call in calls], self._of_task())
-
-    def _of_task(self) -> dict[str, Any]:
-        """Resources of a task that runs SQL alone."""
-        return TaskResources(1, self._each).options()
 
     def sink(self) -> ExportSink:
         """A folder of parts at export_path."""
@@ -156,7 +137,7 @@ class RayBackend:
             return NoExport()
         if self._prepared.recipe.export.is_folder:
             return FolderExport(self._prepared)
-        return ClusterExport(self._prepared, self._store, lambda: self.cluster)
+        return ClusterExport(self._prepared, self._store, lambda: self.executor)
 
     def close(self) -> None:
         """End the reports, and leave the cluster."""

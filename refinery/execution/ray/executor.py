@@ -10,19 +10,26 @@ from refinery.compiler.program import Program
 from refinery.execution.ray.connection import ClusterConnection
 from refinery.execution.ray.environment import check, described
 from refinery.execution.ray.map import every
+from refinery.execution.ray.resources import TaskResources
 from refinery.operators.processes import using_processes
 from refinery.workers.executor import TaskPlace
 from refinery.workers.runner import Runner
 
 
 class RayExecutor:
-    """Tasks of a cluster. place: of each task. make: returns the runner of a program."""
+    """Tasks of a cluster; see Executor. place, resources: of each task. make: returns the runner of a program."""
 
     worth = 100_000
 
-    def __init__(self, cluster: ClusterConnection, place: TaskPlace, make: Callable[[Any, Program], Runner]) -> None:
+    def __init__(
+        self,
+        cluster: ClusterConnection,
+        place: TaskPlace,
+        resources: TaskResources,
+        make: Callable[[Any, Program], Runner],
+    ) -> None:
         self.place = place
-        self._cluster, self._make = cluster, make
+        self._cluster, self._options, self._make = cluster, resources.options(), make
 
     def capacity(self) -> int:
         """Number of processors of the cluster now."""
@@ -41,7 +48,7 @@ class RayExecutor:
         if files:
             required = described((), (), cast(Any, None), files)  # without steps, no library is asked
             work, first = with_files, (required, f"{work.__module__}:{work.__qualname__}", *first)
-        return every(self._cluster, work, calls, {"num_cpus": 1}, label, first)
+        return every(self._cluster, work, calls, self._options, label, first)
 
     def runner(self, step: Any, program: Program) -> Runner:
         """Runner of shards with a program."""

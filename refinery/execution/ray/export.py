@@ -31,6 +31,7 @@ from refinery.storage.open import open_store
 from refinery.storage.store import Store
 from refinery.storage.urls import is_url
 from refinery.workers.done_marks import key_of
+from refinery.workers.executor import TaskPlace
 from refinery.workers.worker import ShardResult
 
 _SUFFIXES = {writer.part_suffix for writer in WRITERS if writer.writes}
@@ -58,19 +59,19 @@ def needs_profile(kind: str, lines: bool) -> bool:
     return lines and writer_of(kind).layout == "columns"
 
 
-def profile_part(store: str, part: str) -> str:
-    """Profile of the fields of a part, as JSON; runs on the cluster."""
+def profile_part(place: TaskPlace, part: str) -> str:
+    """Profile of the fields of a part, as JSON; runs on the cluster. place: its store has the part."""
     from refinery.io.writers.tables import profile_of_part
 
-    return json.dumps(profile_of_part(str(open_store(store).fetch(part)))[0].plain())
+    return json.dumps(profile_of_part(str(open_store(place.store).fetch(part)))[0].plain())
 
 
-def export_part(profile: str, store: str, part: str, folder: str, name: str, kind: str, lines: bool) -> str:
+def export_part(place: TaskPlace, profile: str, part: str, folder: str, name: str, kind: str, lines: bool) -> str:
     """Write a part under its name into the folder; runs on the cluster. Returns `Written` as JSON.
 
-    profile: of the fields of all parts, as JSON; "" where the columns do not depend on it.
+    place: its store has the part. profile: of the fields of all parts, as JSON; "" where the columns do not depend on it.
     """
-    files = [str(open_store(store).fetch(part))]
+    files = [str(open_store(place.store).fetch(part))]
     lasting = writer_of(kind).part_name
     whole = partial(InputProfile.of_plain, json.loads(profile)) if profile else None
     put = partial(export, files, kind=lasting, lines=lines, in_parallel=False, profile=whole, whole=True)

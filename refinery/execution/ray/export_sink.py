@@ -8,9 +8,7 @@ from collections.abc import Callable, Sequence
 from refinery.common.field_profile import InputProfile
 from refinery.execution.export_sink import Note
 from refinery.execution.ray import export
-from refinery.execution.ray.connection import ClusterConnection
 from refinery.execution.ray.export_list import Listing
-from refinery.execution.ray.map import every
 from refinery.io.json_columns import JsonColumns, mixed_note
 from refinery.io.model import Written
 from refinery.io.writers.shared_file import SharedFile
@@ -18,16 +16,17 @@ from refinery.planning.plan import Plan
 from refinery.results.stage_result import StageResult
 from refinery.storage.store import Store
 from refinery.storage.workplace import Workplace
+from refinery.workers.executor import Executor
 
 
 class ClusterExport:
-    """A folder of parts at export_path; see ExportSink. cluster: returns the cluster, once the run has joined it."""
+    """A folder of parts at export_path; see ExportSink. executor: returns the one of the cluster, once the run has joined it."""
 
     output: SharedFile | None = None
 
-    def __init__(self, prepared: Plan, store: Store, cluster: Callable[[], ClusterConnection]) -> None:
+    def __init__(self, prepared: Plan, store: Store, executor: Callable[[], Executor]) -> None:
         """Raises OutputError if the folder has other files."""
-        self._prepared, self._store, self._cluster = prepared, store, cluster
+        self._prepared, self._executor = prepared, executor
         recipe = prepared.recipe
         self._folder = export.folder_of(recipe.export_path)
         self._listing = Listing(Workplace.of(recipe.work_dir), self._folder)
@@ -40,10 +39,10 @@ class ClusterExport:
         """Write the parts, one task for each. Raises OutputError."""
         kind, lines = self._prepared.recipe.export_format, self._prepared.lines
         parts = export.names(self._prepared.fingerprint, kind, last.results)
-        jobs = [(self._store.url, result.part, self._folder, name, kind, lines) for result, name in parts]
+        jobs = [(result.part, self._folder, name, kind, lines) for result, name in parts]
         self._listing.begin(name for _, name in parts)
-        profile = self._profile([part for _, part, *_ in jobs]) if export.needs_profile(kind, lines) else ""
-        answers = every(self._cluster(), export.export_part, jobs, shared=(profile,))
+        profile = self._profile([part for part, *_ in jobs]) if export.needs_profile(kind, lines) else ""
+        answers = self._executor().map(export.export_part, jobs, (profile,))
         written = [Written(**json.loads(answer)) for answer in answers]
         export.publish(self._folder, self._listing, written)
         return written
@@ -51,7 +50,7 @@ class ClusterExport:
     def _profile(self, parts: Sequence[str]) -> str:
         """Profile of the fields of all parts, found by one task for each, as JSON."""
         whole = InputProfile()
-        for answer in every(self._cluster(), export.profile_part, [(self._store.url, part) for part in parts]):
+        for answer in self._executor().map(export.profile_part, [(part,) for part in parts]):
             whole.merge(InputProfile.of_plain(json.loads(answer)))
         if note := mixed_note(JsonColumns.of(whole), self._folder):
             self._prepared.notes.append(note)

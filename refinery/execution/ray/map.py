@@ -28,6 +28,8 @@ def every(
     options: resources that each task requests from Ray. label: its name in Ray's dashboard. shared: first arguments of all calls,
     which are sent once. Raises the error of a call, or OperatorError if memory runs out.
     """
+    if not calls:
+        return []
     name = f"{work.__module__}:{work.__qualname__}"
     options = {"name": label or work.__qualname__, **(options or {"num_cpus": 1})}
     hand = handing(cluster, tasks.call, _TIMES)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -16,12 +15,10 @@ from refinery.io.batch import Batch
 from refinery.io.model import Part, Shard
 from refinery.io.readers.read import read
 from refinery.storage.store import Store
+from refinery.workers.executor import Executor, TaskPlace
 from refinery.workers.match_keys import SHARD_BITS
 from refinery.workers.serialization import Spool, from_json, spooled, to_json
 from refinery.workers.worker import fetched
-
-# Calls a function of this package with what all calls share and with each text; by tasks of the backend.
-Every = Callable[[Callable[[str, str], str], dict[str, Any], Sequence[str]], list[str]]
 
 _IN_SHARD = (1 << SHARD_BITS) - 1
 _BATCH = 16 << 20
@@ -41,11 +38,11 @@ def whole_texts(texts: Texts, step: Any, measure: Measure, rows: Iterable[int]) 
 
 
 def read_texts(
-    every: Every, store: Store, shards: Sequence[Shard], reading: Reading, wanted: Mapping[int, Any]
+    executor: Executor, store: Store, shards: Sequence[Shard], reading: Reading, wanted: Mapping[int, Any]
 ) -> dict[int, Any]:
     """What a reading takes of samples by their codes (shard and number in it), as `workers.match_keys` has them.
 
-    shards: as a stage has left them, by index. store: with their files. wanted: what is asked of each sample, by code.
+    executor: runs a task for each shard. shards: as a stage has left them, by index. store: with their files. wanted: what is asked of each sample, by code.
     """
     codes = np.unique(np.fromiter(wanted, np.int64))
     of_shard, spool, plain = codes >> SHARD_BITS, _spool(store), reading.plain()
@@ -54,7 +51,7 @@ def read_texts(
         own = codes[of_shard == at]
         asked = [wanted[code] for code in own.tolist()]
         calls.append(to_json({"shard": shards[at], "rows": own & _IN_SHARD, "reading": plain, "wanted": asked}, spool))
-    answers = every(texts_of_shard, {"store": store.url}, calls) if calls else []
+    answers = executor.map(texts_of_shard, [(call,) for call in calls], (store.url,))
     return {code: value for answer in answers for code, value in from_json(answer)}
 
 
@@ -68,12 +65,12 @@ def _spool(store: Store) -> Spool | None:
     return spool if store.on_this_machine else None
 
 
-def texts_of_shard(shared: str, call: str) -> str:
-    """What a reading takes of some samples of a shard; see `read_texts`. A task."""
-    given, asked = json.loads(shared), from_json(call)
+def texts_of_shard(place: TaskPlace, store: str, call: str) -> str:
+    """What a reading takes of some samples of a shard; see `read_texts`. A task. store: with the shard's files."""
+    asked = from_json(call)
     shard, rows, reading = asked["shard"], asked["rows"], reading_of(asked["reading"])
     part = replace(shard.part or Part(None), removed=None, removed_in=None, only=rows, tables=())
-    batches = read(fetched(replace(shard, part=part), given["store"]), _BATCH)
+    batches = read(fetched(replace(shard, part=part), store), _BATCH)
     wanted = dict(zip(rows.tolist(), asked["wanted"], strict=True))
     return to_json([pair for batch in batches for pair in _of_batch(batch, shard.index, reading, wanted)])
 
