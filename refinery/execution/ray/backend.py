@@ -13,17 +13,15 @@ from refinery.compiler.program import Program
 from refinery.errors import OperatorError
 from refinery.execution.export_sink import ExportSink, NoExport
 from refinery.execution.folder_export import FolderExport
+from refinery.execution.ray.board import BoardClient
 from refinery.execution.ray.connection import ClusterConnection, joined
-from refinery.execution.ray.environment import described, here
+from refinery.execution.ray.environment import described, here, shared_folder, shared_place
 from refinery.execution.ray.executor import RayExecutor
 from refinery.execution.ray.export import folder_of as folder_of_export
 from refinery.execution.ray.export_sink import ClusterExport
 from refinery.execution.ray.machines import check_machines
-from refinery.execution.ray.placing import ShardPlaces
-from refinery.execution.ray.reporting import BoardClient
-from refinery.execution.ray.resources import TaskResources, of_stage
 from refinery.execution.ray.runner import AHEAD, RayRunner
-from refinery.execution.ray.shared_places import shared_folder, shared_place
+from refinery.execution.ray.scheduling import ShardPlaces, TaskResources, of_stage
 from refinery.io.model import Shard
 from refinery.monitoring.watch import RunMonitor
 from refinery.planning.plan import CompiledStage, Plan

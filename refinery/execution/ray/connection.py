@@ -16,9 +16,8 @@ from typing import Any, NamedTuple
 from refinery.common.extras import lacks
 from refinery.errors import OperatorError
 from refinery.execution.ray.authentication import CURE, is_refused
-from refinery.execution.ray.cleaner import cleaned_after
 from refinery.execution.ray.cluster_watch import ClusterWatch, servers_of, watched
-from refinery.execution.ray.temporary import temporary
+from refinery.execution.ray.temporary import cleaned_after, temporary
 from refinery.planning.shard_cut import Capacity
 from refinery.recipe import Recipe
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from refinery.errors import DataError, RefineryError
-from refinery.execution.ray import results
+from refinery.execution.ray.answers import result_of
 from refinery.execution.ray.tasks import answered
 from refinery.io.layouts import plain_table
 from refinery.io.python_data.spool import Spool, SpooledPart, part_name
@@ -125,7 +125,7 @@ def _no_rows(dataset: Any) -> pa.Table:
 
 
 def _part(ray: Any, reference: Any) -> SpooledPart:
-    return SpooledPart(**json.loads(results.read(ray.get(reference))))
+    return SpooledPart(**json.loads(result_of(ray.get(reference))))
 
 
 def _write(url: str, name: str, known: Mapping[str, Any] | None, slices: list[Any], *blocks: Any) -> str:

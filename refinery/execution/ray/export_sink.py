@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from refinery.common.field_profile import InputProfile
 from refinery.execution.export_sink import Note
 from refinery.execution.ray import export
-from refinery.execution.ray.export_list import Listing
+from refinery.execution.ray.export import Listing
 from refinery.io.json_columns import JsonColumns, mixed_note
 from refinery.io.model import Written
 from refinery.io.writers.shared_file import SharedFile

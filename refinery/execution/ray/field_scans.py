@@ -11,7 +11,7 @@ from pathlib import Path
 from refinery.common.field_profile import InputProfile
 from refinery.errors import OperatorError
 from refinery.execution.ray.connection import ClusterConnection
-from refinery.execution.ray.map import every
+from refinery.execution.ray.executor import every
 from refinery.io.field_scan import profile_of
 from refinery.io.input_files import FileFacts, check_files, facts_of
 from refinery.io.model import Shard

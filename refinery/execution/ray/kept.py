@@ -11,7 +11,7 @@ import pyarrow as pa
 from refinery.common.extras import lacks
 from refinery.common.field_profile import InputProfile
 from refinery.errors import OperatorError
-from refinery.execution.ray import results
+from refinery.execution.ray.answers import result_of
 from refinery.execution.ray.tasks import answered
 from refinery.io.field_scan import profile_of
 from refinery.io.json_columns import JsonColumns
@@ -32,7 +32,7 @@ def dataset_of(kept: KeptSamples) -> Any:
         look = ray.remote(num_cpus=1)(_profile)
         profile = InputProfile()
         for answer in ray.get([look.remote(shard) for shard in shards]):
-            profile.merge(InputProfile.of_plain(json.loads(results.read(answer))))
+            profile.merge(InputProfile.of_plain(json.loads(result_of(answer))))
         kept.__dict__["columns"] = JsonColumns.of(profile)
     schema = kept.schema
     if not shards or not schema.names:

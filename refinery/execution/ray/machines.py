@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from refinery import errors
-from refinery.execution.ray import results, tasks
-from refinery.execution.ray.failures import message_of
-from refinery.execution.ray.shared_places import SharedPlace, has_arrived, lost, require_shared, write_here
+from refinery.execution.ray import tasks
+from refinery.execution.ray.answers import message_of, result_of
+from refinery.execution.ray.environment import SharedPlace, has_arrived, lost, require_shared, write_here
 
 # Seconds for the answers of all machines; one that is silent for longer is checked by its first task.
 _PATIENCE = 60.0
@@ -32,7 +32,7 @@ def check_machines(ray: Any, requirements: str, places: Sequence[SharedPlace], f
     problems: list[Exception] = []
     for node, answer in answers:
         try:
-            host = results.read(answer) if isinstance(answer, str) else _raise(node, answer)
+            host = result_of(answer) if isinstance(answer, str) else _raise(node, answer)
         except errors.RefineryError as error:
             problems.append(error)
             continue

@@ -12,14 +12,12 @@ from typing import Any
 
 from refinery.compiler.program import Program
 from refinery.errors import OperatorError
-from refinery.execution.ray import results as answers
 from refinery.execution.ray import tasks
+from refinery.execution.ray.answers import OutOfMemory, known, result_of
 from refinery.execution.ray.connection import ClusterConnection
 from refinery.execution.ray.environment import here
-from refinery.execution.ray.failures import known
 from refinery.execution.ray.handing import DispatcherLost, handing
-from refinery.execution.ray.placing import ShardPlaces
-from refinery.execution.ray.resources import TaskResources
+from refinery.execution.ray.scheduling import ShardPlaces, TaskResources
 from refinery.io.input_files import LOOKING, FileFacts, facts_of
 from refinery.io.model import Shard
 from refinery.workers.runner import Report
@@ -139,8 +137,8 @@ class RayRunner:
             self._once_more(job, error)
             return None
         try:
-            return from_json(answers.read(answer))
-        except answers.OutOfMemory as error:
+            return from_json(result_of(answer))
+        except OutOfMemory as error:
             self._smaller(job, str(error))
             return None
 

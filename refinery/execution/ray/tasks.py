@@ -27,8 +27,7 @@ from refinery.common.lazy import duckdb
 from refinery.compiler.program import Program
 from refinery.errors import RefineryError
 from refinery.execution.ray.environment import check_once, standing_in
-from refinery.execution.ray.reporting import COUNTED, reporting
-from refinery.execution.ray.task_reports import OF_TASKS
+from refinery.execution.ray.reports import COUNTED, OF_TASKS, reporting
 from refinery.io.input_files import FileFacts, check_files
 from refinery.io.model import Shard
 from refinery.monitoring.log import processes_log_to

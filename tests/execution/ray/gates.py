@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from refinery.execution.ray import map as mapping
-from refinery.execution.ray import runner, tasks
+from refinery.execution.ray import executor, runner, tasks
 from refinery.workers.serialization import from_json
 
 # A function of the tasks of each phase. A run has two stages, whose shards are two phases.
@@ -67,7 +66,7 @@ def hold(patch: pytest.MonkeyPatch, *gates: Gate) -> None:
             wait(folders[stage])
         return tasks.run_shard(*arguments)
 
-    patch.setattr(mapping, "tasks", _With(tasks, call=call))
+    patch.setattr(executor, "tasks", _With(tasks, call=call))
     patch.setattr(runner, "tasks", _With(tasks, run_shard=run_shard))
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from refinery.__main__ import start
-from refinery.execution.ray import map as mapping
+from refinery.execution.ray import executor
 from refinery.execution.ray.runner import RayRunner, _Job
 from tests.execution.ray.gates import PHASES
 from tests.execution.ray.runs import in_partitions, in_parts
@@ -25,7 +25,7 @@ from tests.execution.ray.runs import in_partitions, in_parts
 def kill_in(phase: str) -> None:
     """Have this process killed when the first task of a phase has answered."""
     work, current = PHASES[phase], threading.local()  # the export runs beside the tables
-    result, every, answer = RayRunner._result, mapping.every, mapping._answer
+    result, every, answer = RayRunner._result, executor.every, executor._answer
 
     def begin(cluster: Any, called: Any, *arguments: Any, **named: Any) -> list[str]:
         current.work = f"{called.__module__}:{called.__qualname__}"
@@ -41,7 +41,7 @@ def kill_in(phase: str) -> None:
         die(self.name.startswith(work.replace("_", " ") + ":"))
         return found
 
-    mapping._answer, RayRunner._result = _answer, _result  # type: ignore[assignment,method-assign]
+    executor._answer, RayRunner._result = _answer, _result  # type: ignore[assignment,method-assign]
     for module in list(sys.modules.values()):
         if getattr(module, "every", None) is every:
             module.every = begin  # type: ignore[attr-defined]

@@ -14,7 +14,7 @@ DRIVER = """
 import sys, time
 from pathlib import Path
 import ray
-from refinery.execution.ray.cleaner import cleaned_after
+from refinery.execution.ray.temporary import cleaned_after
 ray.init(address=sys.argv[1], logging_level="ERROR", log_to_driver=False)
 with cleaned_after(ray, Path(sys.argv[2])):
     print("ready", flush=True)

@@ -11,8 +11,7 @@ import duckdb
 import pytest
 
 from refinery.errors import OperatorError, OutputError
-from refinery.execution.ray import results
-from refinery.execution.ray.failures import known
+from refinery.execution.ray.answers import known, result_of
 from refinery.execution.ray.tasks import answered
 from refinery.results.disk_space import explained
 
@@ -33,7 +32,7 @@ def raising(error: Exception) -> Callable[[], str]:
 )
 def test_a_full_disk_of_a_machine_names_machine_and_cure(error: Exception) -> None:
     with pytest.raises(OutputError) as caught, explained("outputs/run"):
-        results.read(answered(raising(error)))
+        result_of(answered(raising(error)))
     said = str(caught.value)
     assert f"{FULL}, on the machine {socket.gethostname()}. Free some space" in said and "\n" not in said
 

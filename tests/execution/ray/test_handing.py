@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from refinery.errors import OperatorError
-from refinery.execution.ray import handing, map
+from refinery.execution.ray import handing
 from refinery.execution.ray.connection import ClusterConnection
+from refinery.execution.ray.executor import every
 from tests.execution.ray.runs import assert_same, in_partitions, in_parts, local, on_ray, samples
 from tests.runs import operator_folder, write_lines
 
@@ -41,12 +42,12 @@ def breaks(number: int) -> str:
 def test_answers_and_errors_of_calls(driver: Any, large: None, tmp_path: Path) -> None:
     cluster = ClusterConnection(driver, tmp_path)
     calls = [(number,) for number in range(20)]
-    assert map.every(cluster, doubled, calls) == [str(number * 2) for number in range(20)]
+    assert every(cluster, doubled, calls) == [str(number * 2) for number in range(20)]
     assert len(cluster.dispatchers) == 2
     with pytest.raises(OperatorError, match="not five"):
-        map.every(cluster, fails, calls)
+        every(cluster, fails, calls)
     with pytest.raises(driver.exceptions.RayTaskError, match="ZeroDivisionError"):
-        map.every(cluster, breaks, calls)
+        every(cluster, breaks, calls)
 
 
 def test_a_dispatcher_that_dies(driver: Any, large: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

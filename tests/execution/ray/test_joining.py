@@ -18,7 +18,7 @@ import yaml
 
 from refinery.errors import OperatorError, RecipeError
 from refinery.execution.ray import connection
-from refinery.execution.ray.resources import TaskResources, of_stage
+from refinery.execution.ray.scheduling import TaskResources, of_stage
 from refinery.operators import Library
 from refinery.recipe import Step
 from tests.execution.ray.runs import exported, local, on_ray, samples

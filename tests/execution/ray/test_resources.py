@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from refinery.errors import OperatorError
-from refinery.execution.ray.resources import TaskResources
+from refinery.execution.ray.scheduling import TaskResources
 from tests.execution.ray.conftest import SMALL
 from tests.execution.ray.runs import assert_same, local, on_ray, samples
 from tests.runs import operator_folder, write_lines

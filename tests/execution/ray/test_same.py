@@ -13,7 +13,7 @@ import pytest
 import refinery
 from refinery.errors import OutputError
 from refinery.execution.ray import export as exporting
-from refinery.execution.ray.export_list import MARKER, Listing
+from refinery.execution.ray.export import MARKER, Listing
 from refinery.execution.ray.temporary import temporary
 from refinery.io.model import Written
 from refinery.storage.open import open_store

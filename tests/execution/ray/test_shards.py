@@ -13,7 +13,7 @@ import pytest
 
 from refinery.execution.capacity import capacity_of
 from refinery.execution.open import open_recipe
-from refinery.execution.ray.placing import ShardPlaces
+from refinery.execution.ray.scheduling import ShardPlaces
 from refinery.io.model import Shard
 from refinery.io.sources import find
 from refinery.planning import shard_cut

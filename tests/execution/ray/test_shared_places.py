@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 from refinery.errors import OperatorError, OutputError
-from refinery.execution.ray import machines, shared_places
+from refinery.execution.ray import environment, machines
+from refinery.execution.ray.environment import SharedPlace, require_shared, shared_folder, shared_place
 from refinery.execution.ray.machines import check_here, check_machines
-from refinery.execution.ray.shared_places import SharedPlace, require_shared, shared_folder, shared_place
 
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shared_places, "PATIENCE", 0.0)
+    monkeypatch.setattr(environment, "PATIENCE", 0.0)
 
 
 class _Lost(Exception):

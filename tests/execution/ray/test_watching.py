@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from refinery.cli.render.status import lines
-from refinery.execution.ray import task_reports
-from refinery.execution.ray.reporting import Board
+from refinery.execution.ray import reports
+from refinery.execution.ray.board import Board
 from refinery.monitoring import nodes
 from refinery.monitoring.state import look
 from refinery.monitoring.watch import RunMonitor
@@ -197,8 +197,8 @@ def test_a_task_reports_while_it_runs_and_at_its_end(monkeypatch: pytest.MonkeyP
     class Actor:
         report = Method()
 
-    monkeypatch.setattr(task_reports, "_WORTH", 0.0)
-    tasks = task_reports.TaskReports(lambda: {"memory": 1})
+    monkeypatch.setattr(reports, "_WORTH", 0.0)
+    tasks = reports.TaskReports(lambda: {"memory": 1})
     with tasks.task(Actor()):
         pass
     assert heard[-1]["memory"] == 1 and heard[-1]["shard"] is None and heard[-1]["running"] is False
@@ -208,6 +208,6 @@ def test_a_task_reports_while_it_runs_and_at_its_end(monkeypatch: pytest.MonkeyP
 
 
 def test_processor_time_counts_from_the_start_of_a_process() -> None:
-    code = "from refinery.execution.ray.process_use import ProcessUse; u = ProcessUse(); print(u.taken()['cpu_seconds'], u.taken()['cpu_seconds'])"
+    code = "from refinery.execution.ray.reports import ProcessUse; u = ProcessUse(); print(u.taken()['cpu_seconds'], u.taken()['cpu_seconds'])"
     first, second = subprocess.check_output([sys.executable, "-c", code], text=True).split()
     assert float(first) > 0.01 and float(second) < float(first)

@@ -1,10 +1,43 @@
-"""Errors of Ray's tasks that a person can cure, in words without a traceback."""
+"""Answers of tasks: their result, or the error that the driver raises, in words that a person can act on."""
 
 from __future__ import annotations
 
+import json
 import re
+from typing import Any
 
+from refinery import errors
+from refinery.common.lazy import duckdb
 from refinery.errors import OperatorError
+
+
+class OutOfMemory(Exception):
+    """A task had too little memory for its batch."""
+
+
+def result_of(answer: str) -> str:
+    """The result of a task. Raises OutOfMemory, or the error that the task has raised."""
+    result = json.loads(answer)
+    if "ok" in result:
+        return result["ok"]
+    raise _error(result)
+
+
+def _error(fields: dict[str, Any]) -> Exception:
+    kind, message = fields["error"], fields["message"]
+    if kind == "memory":
+        return OutOfMemory(message)
+    if kind == "os":
+        return OSError(fields["number"], message, fields["file"] or None)
+    if kind == "duckdb io":
+        return duckdb.IOException(message)
+    if kind == "duckdb":
+        return duckdb.Error(message)
+    own = getattr(errors, kind, None)
+    if own is not None and issubclass(own, errors.RefineryError) and own is not errors.RecipeError:
+        return own(message)
+    return errors.OperatorError(message)
+
 
 _MODULE = re.compile(r"No module named '([\w.]+)'")
 _SAME = "Install the same packages on every machine, or in Ray's runtime environment"
