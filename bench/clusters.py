@@ -38,8 +38,8 @@ from refinery.dedup.partitions import LinkFiles, Partitions
 from refinery.dedup.tasks import joins
 from refinery.operators import Library
 from refinery.storage.local import LocalStore
+from refinery.workers.executor import ThreadExecutor
 from refinery.workers.match_keys import SHARD_BITS, removed_from
-from refinery.workers.thread_executor import ThreadExecutor
 
 # Samples of a shard of 128 MB.
 BANDS, SHARD, SIGNATURE = 25, 1 << 15, 512

@@ -42,10 +42,9 @@ from refinery.io.model import Shard, Source
 from refinery.kernels.core.arrow import ints
 from refinery.operators import Library
 from refinery.storage.local import LocalStore
-from refinery.workers.executor import TaskPlace
+from refinery.workers.executor import TaskPlace, ThreadExecutor
 from refinery.workers.match_keys import SHARD_BITS
 from refinery.workers.tasks import ShardResult, Task
-from refinery.workers.thread_executor import ThreadExecutor
 
 SHINGLES, NUMBERS, COPIES, CORES = 100, 64, 0.3, 16
 STEPS: dict[str, tuple[str, dict[str, Any]]] = {

@@ -42,10 +42,9 @@ from refinery.results.stage_result import StageResult
 from refinery.results.summary_rows import SummaryPlan
 from refinery.results.whole_tables import TableMaker, WholeTables
 from refinery.storage.local import LocalStore
-from refinery.workers.executor import Executor
+from refinery.workers.executor import Executor, ThreadExecutor
 from refinery.workers.match_keys import SHARD_BITS
 from refinery.workers.tasks import ShardResult
-from refinery.workers.thread_executor import ThreadExecutor
 
 STEPS = [
     {"clean_email_mapper": {}},

@@ -13,7 +13,7 @@ from refinery.planning.plan import CompiledStage, Plan
 from refinery.recipe.executors import EXECUTORS
 from refinery.storage.store import Store
 from refinery.workers.executor import Executor
-from refinery.workers.runner import Runner
+from refinery.workers.tasks import Runner
 from refinery.workers.threads import WorkerThreads
 
 

@@ -18,8 +18,8 @@ from refinery.storage.store import Store
 from refinery.storage.workplace import Workplace
 from refinery.workers import machine
 from refinery.workers.backends import BackendChoice
-from refinery.workers.runner import Runner
-from refinery.workers.thread_executor import ThreadExecutor
+from refinery.workers.executor import ThreadExecutor
+from refinery.workers.tasks import Runner
 from refinery.workers.threads import WorkerThreads
 
 

@@ -11,8 +11,7 @@ from refinery.dedup.model import DedupResult
 from refinery.planning.plan import CompiledStage
 from refinery.results.stage_result import StageResult
 from refinery.storage.store import Store
-from refinery.workers.computed_facts import ComputedFacts
-from refinery.workers.fact_source import FactSource
+from refinery.workers.facts import ComputedFacts, FactSource
 from refinery.workers.tasks import ShardResult
 
 

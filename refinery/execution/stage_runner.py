@@ -23,9 +23,8 @@ from refinery.monitoring.log import event
 from refinery.planning.plan import CompiledStage, Plan
 from refinery.results.stage_result import StageResult
 from refinery.storage.store import Store
-from refinery.workers.computed_facts import ComputedFacts
-from refinery.workers.fact_source import FactSource
-from refinery.workers.runner import Report
+from refinery.workers.facts import ComputedFacts, FactSource
+from refinery.workers.tasks import Report
 from refinery.workers.threads import Workers, WorkerThreads
 from refinery.workers.worker import ShardResult, Task, Worker, computed
 

@@ -16,8 +16,7 @@ from refinery.workers import serialization
 from refinery.workers.crash_marker import died, noted
 from refinery.workers.machine import share_of_memory
 from refinery.workers.process_runner import ProcessRunner, ProcessSettings
-from refinery.workers.runner import Report, Runner
-from refinery.workers.tasks import ShardResult, Task
+from refinery.workers.tasks import Report, Runner, ShardResult, Task
 from refinery.workers.threads import Workers, WorkerThreads
 
 # Bytes of a stage's input from which processes are worth their start, about a second of processor time each.

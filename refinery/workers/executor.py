@@ -1,12 +1,15 @@
-"""Interface of executors: they call functions of this package on many parts of some data, here or on a cluster."""
+"""Executors call functions of this package on many parts of some data: in threads, or on a cluster (`execution.ray.executor`)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, Protocol
 
 from refinery.compiler.program import Program
-from refinery.workers.runner import Runner
+from refinery.workers.machine import share_of_memory
+from refinery.workers.tasks import Runner
+from refinery.workers.threads import Workers, WorkerThreads
 
 
 class TaskPlace(NamedTuple):
@@ -48,3 +51,56 @@ class Executor(Protocol):
 
     def runner(self, step: Any, program: Program) -> Runner:
         """Runner of shards with a program that a step of the recipe needs."""
+
+
+class ThreadExecutor:
+    """Tasks in threads; see Executor. memory: of all tasks together, None without a limit. spill: folder for DuckDB."""
+
+    worth = 1 << 24  # tasks for fewer rows would copy what one task reads where it is
+
+    def __init__(self, store: str, workers: int, memory: int | None, spill: str) -> None:
+        self._store, self._workers, self._memory, self._spill = store, workers, memory, spill
+
+    @property
+    def place(self) -> TaskPlace:
+        """Place of a task that runs alone, with all threads and all memory."""
+        return self._place(1)
+
+    def _place(self, tasks: int) -> TaskPlace:
+        """Place of each of some tasks at once."""
+        each = self._memory // tasks if self._memory else share_of_memory(tasks) if tasks > 1 else 0
+        memory = f"{max(1, each // 1000)}KB" if each else None
+        return TaskPlace(self._store, memory, self._spill, max(1, self._workers // tasks))
+
+    def capacity(self) -> int:
+        """Number of threads."""
+        return self._workers
+
+    def map(
+        self,
+        work: Callable[..., str],
+        calls: Sequence[tuple[Any, ...]],
+        shared: Sequence[Any] = (),
+        label: str = "",
+        files: Sequence[str] = (),
+    ) -> list[str]:
+        """Call a function in threads; one call in this one."""
+        tasks = min(self._workers, len(calls))
+        if tasks < 2:
+            return [work(self.place, *shared, *call) for call in calls]
+        place = self._place(tasks)
+        with ThreadPoolExecutor(tasks) as pool:
+            return list(pool.map(lambda call: work(place, *shared, *call), calls))
+
+    def runner(self, step: Any, program: Program) -> Runner:
+        """Runner of shards in threads."""
+        place = self._place(self._workers)
+        return _OwnThreads(WorkerThreads(program, self._workers, place.memory, self._spill))
+
+
+class _OwnThreads(Workers):
+    """Runner with a pool of its own."""
+
+    def close(self) -> None:
+        """Close the pool."""
+        self._pool.close()

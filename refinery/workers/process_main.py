@@ -17,20 +17,24 @@ import socket
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
+
+import numpy as np
 
 from refinery.common.lazy import duckdb
 from refinery.compiler.program import Program
 from refinery.errors import RefineryError
+from refinery.io.batch import Batch
 from refinery.io.model import Shard
 from refinery.monitoring.log import log_to
 from refinery.operators import opened_files, user_process
-from refinery.workers import crash_search, serialization
+from refinery.workers import serialization
+from refinery.workers.observer import ProcessObserver, Send
 from refinery.workers.process_guard import STUCK, ending
-from refinery.workers.process_observer import ProcessObserver, Send
-from refinery.workers.worker import ShardResult, Task, Worker
+from refinery.workers.tasks import ShardResult, Task
+from refinery.workers.worker import Worker
 
 _PR_SET_PDEATHSIG = 1
 
@@ -83,10 +87,10 @@ class WorkerProcess:
         return self.worker.run(shard, task)
 
     def _look(self, shard: Shard, task: Task, pieces: Sequence[Sequence[int]]) -> None:
-        crash_search.look(self.worker, self._send, shard, task, pieces)
+        look(self.worker, self._send, shard, task, pieces)
 
     def _blame(self, shard: Shard, task: Task, row: int) -> None:
-        crash_search.blame(self.worker, self._send, shard, task, row)
+        blame(self.worker, self._send, shard, task, row)
 
     def _call(self, packed: str) -> str:
         return user_process.packed(user_process.called(packed))
@@ -94,6 +98,34 @@ class WorkerProcess:
     def _items(self, packed: str) -> None:
         for item in user_process.called(packed):
             self._send({"item": user_process.packed(item)})
+
+
+def look(worker: Worker, send: Send, shard: Shard, task: Task, pieces: Sequence[Sequence[int]]) -> None:
+    """Run pieces (first and last row) of one batch, each by itself, to find those that end the process."""
+    for batch in _some(worker, shard, task, pieces[0][0], pieces[-1][1]):
+        for number, (first, last) in enumerate(pieces):
+            index = np.flatnonzero((batch.rows >= first) & (batch.rows <= last))
+            if len(index):
+                send({"piece": number})
+                worker.attempt(batch.take(index), task.first_row)
+
+
+def blame(worker: Worker, send: Send, shard: Shard, task: Task, row: int) -> None:
+    """Evaluate the steps' expressions over one row, one by one, to find the one that ends the process."""
+    for batch in _some(worker, shard, task, row, row):
+        for number in range(len(worker.program.probes)):
+            send({"probe": number})
+            worker.error_of(number, batch, task.first_row)
+
+
+def _some(worker: Worker, shard: Shard, task: Task, first: int, last: int) -> Iterator[Batch]:
+    """Batches with the rows from first to last."""
+    for batch in worker.batches(shard, task):
+        index = np.flatnonzero((batch.rows >= first) & (batch.rows <= last))
+        if len(index):
+            yield batch.take(index)
+        if len(batch.rows) and batch.rows[-1] >= last:
+            return
 
 
 def error_fields(error: BaseException) -> dict[str, Any]:

@@ -1,9 +1,10 @@
-"""Output of a shard besides samples: facts, quarantined rows, match keys and numbers of kept rows."""
+"""Output of a shard besides kept samples: facts, quarantined rows, match keys, numbers and lines of rows, removed samples."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,14 +19,110 @@ from refinery.io.batch import Batch
 from refinery.io.model import Shard
 from refinery.io.readers.registry import reader_of
 from refinery.io.text_columns import is_plain_text
+from refinery.io.writers.write import PartWriter
 from refinery.kernels.core.arrow import ints, numbers, of_records, present, rows_at, whole
 from refinery.workers.done_marks import ShardPublisher
 from refinery.workers.export_repeats import further
-from refinery.workers.fact_source import WholeShardFacts
-from refinery.workers.line_offsets import LineOffsets
+from refinery.workers.facts import WholeShardFacts
 from refinery.workers.match_keys import SHARD_BITS, keys_table, write_keys
+from refinery.workers.new_values import new_values
 from refinery.workers.quarantined_rows import QUARANTINE
 from refinery.workers.tasks import ShardResult, Task
+
+# First row, and the number to add to a row's number for its line; None where it is not known.
+LineOffset = tuple[int, int | None]
+# Most distances of a shard: a file of many blank lines, or a choice of many samples, does not make a table of them.
+MOST = 10_000
+
+
+class LineOffsets:
+    """Collects the lines of a shard's samples, good and bad, batch by batch.
+
+    The distance from a sample's number to its line changes at blank lines alone, so that few pairs have all lines.
+    """
+
+    def __init__(self) -> None:
+        self._pairs: list[LineOffset] = []
+        self._first: int | None = None
+        self._last: tuple[int, int] | None = None  # file and distance of the last row
+
+    def add(self, batch: Batch) -> None:
+        """Add the rows of a batch, which come after those of the batches before."""
+        rows = np.concatenate((batch.rows, np.array([bad.row for bad in batch.bad], np.int64)))
+        if not len(rows) or len(self._pairs) > MOST:
+            return
+        lines = np.concatenate((batch.line_numbers, np.array([bad.line for bad in batch.bad], np.int64)))
+        order = np.argsort(rows, kind="stable")
+        rows, distances = rows[order], (lines - rows)[order]
+        files = self._files(batch)[order]
+        starts = np.flatnonzero((np.diff(files, prepend=-1) != 0) | (np.diff(distances, prepend=distances[0]) != 0))
+        if self._last == (int(files[0]), int(distances[0])):
+            starts = starts[1:]
+        self._first = int(rows[0]) if self._first is None else self._first
+        self._pairs += [(int(rows[at]), int(distances[at])) for at in starts[: MOST + 1]]
+        self._last = int(files[-1]), int(distances[-1])
+
+    @staticmethod
+    def _files(batch: Batch) -> np.ndarray:
+        """Number of the file of each row of a batch, good and bad."""
+        good = np.zeros(len(batch.rows), np.int64) if batch.files is None else batch.files
+        return np.concatenate((good, np.array([bad.file for bad in batch.bad], np.int64)))
+
+    def pairs(self) -> tuple[LineOffset, ...]:
+        """The distances, each from its row on; one that is unknown where there are too many."""
+        if len(self._pairs) > MOST and self._first is not None:
+            return ((self._first, None),)
+        return tuple(self._pairs)
+
+
+# Compression of JSON lines, which are read once more at the end of the run.
+_COMPRESSION = "lz4"
+
+
+class RemovedSamples:
+    """Writer of removed samples, with their texts as they reached the step that has removed them.
+
+    First those of the shard's own steps, then those that the deduplicator before the stage has removed. stem: name of the
+    shard's files. active: False if the recipe does not ask for them; nothing is written then.
+    """
+
+    def __init__(self, program: Program, leaving: ShardPublisher, stem: str, active: bool) -> None:
+        self._program, self._leaving, self._stem, self.active = program, leaving, stem, active
+        self._rows: list[np.ndarray] = []
+        name = leaving.scratch(f"{stem}.removed") if active else ""
+        self.writer = PartWriter(name, program.lines, _COMPRESSION if program.lines else None)
+
+    def writing(self) -> AbstractContextManager[object]:
+        """The context in which samples are added."""
+        return self.writer if self.active else nullcontext()
+
+    def add(self, batch: Batch, done: pa.Table | None) -> None:
+        """Add the samples that the steps remove. done: the facts of the batch; None for a plain copy."""
+        if not self.active or done is None:
+            return
+        at = np.flatnonzero(present(whole(done["_dropped"])))
+        if not len(at):
+            return
+        gone = rows_at(done, at)
+        keep = numbers(gone["_i"])
+        self._rows.append(batch.rows[keep])
+        self.writer.write(batch, keep, *new_values(self._program, gone))
+
+    def add_all(self, batch: Batch) -> None:
+        """Add all samples of a batch, which a deduplicator has removed."""
+        if len(batch):
+            self._rows.append(batch.rows)
+            self.writer.write(batch, np.arange(len(batch)))
+
+    def leave(self, result: ShardResult) -> None:
+        """Publish the files, if there are samples."""
+        if not self._rows or self.writer.path is None:
+            return
+        name, rows = f"{self._stem}.removed{self.writer.suffix}", f"{self._stem}.removed_rows.arrow"
+        result.removed, result.removed_bytes = self._leaving.publish(self.writer.path, name), self.writer.bytes
+        aside = self._leaving.scratch(rows)
+        write_arrays(aside, np.concatenate(self._rows))
+        result.removed_rows = self._leaving.publish(aside, rows)
 
 
 @dataclass

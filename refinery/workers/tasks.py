@@ -1,11 +1,14 @@
-"""Parameters and results of shards, as plain data."""
+"""Shards as tasks: their parameters and results as plain data, and the interface of what runs them: threads, processes, a cluster."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from refinery.common.fields import NamedFields
 from refinery.common.key_fields import left_out
+from refinery.io.model import Shard
 from refinery.io.writers.shared_file import SharedFile
 
 
@@ -82,3 +85,21 @@ class ShardResult:
             self.removed_rows,
         )
         return [name for name in names if name]
+
+
+Report = Callable[[ShardResult], None]
+
+
+class Runner(Protocol):
+    """Runs the shards of one stage. Its threads or processes may outlive it, for the next stage."""
+
+    def run(
+        self, shards: Sequence[Shard], task: Callable[[Shard], Task], report: Report | None = None
+    ) -> list[ShardResult]:
+        """Run every shard; results in the order of the shards. `report` gets each result as it ends, on this thread.
+
+        The first error ends the other shards and is raised.
+        """
+
+    def close(self) -> None:
+        """Release resources that only this stage needs."""

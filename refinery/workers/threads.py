@@ -14,7 +14,7 @@ from typing import Any
 from refinery.compiler.program import Program
 from refinery.io.model import Shard
 from refinery.workers.machine import cores as cores
-from refinery.workers.runner import Report
+from refinery.workers.tasks import Report
 from refinery.workers.worker import ShardResult, Task, Worker
 
 

@@ -32,17 +32,15 @@ from refinery.kernels.core.arrow import numbers, of_texts, whole
 from refinery.storage.open import open_store
 from refinery.storage.store import Store
 from refinery.workers import joined_shards
-from refinery.workers.computed_facts import ComputedFacts
 from refinery.workers.done_marks import ShardPublisher
 from refinery.workers.export_repeats import repeated
-from refinery.workers.fact_source import FactSource, WholeShardFacts
+from refinery.workers.facts import ComputedFacts, FactSource, WholeShardFacts
 from refinery.workers.match_keys import removed_from, unwritable
 from refinery.workers.new_values import new_values
 from refinery.workers.observer import SilentObserver, WorkerObserver
 from refinery.workers.program_connection import ProgramConnection
-from refinery.workers.removed_samples import RemovedSamples
 from refinery.workers.row_errors import Failure
-from refinery.workers.shard_output import ShardOutput
+from refinery.workers.shard_output import RemovedSamples, ShardOutput
 from refinery.workers.step_seconds import seconds_by_step
 from refinery.workers.tasks import ShardResult as ShardResult
 from refinery.workers.tasks import Task as Task

@@ -19,7 +19,7 @@ from refinery.dedup.matchers.model import Pairs
 from refinery.dedup.partitions import Partitions
 from refinery.dedup.stars import both_ways, components, large_star, one_way, small_star
 from refinery.storage.local import LocalStore
-from refinery.workers.thread_executor import ThreadExecutor
+from refinery.workers.executor import ThreadExecutor
 from tests.dedup.clustered import cluster
 from tests.examples import share_of
 

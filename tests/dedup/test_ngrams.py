@@ -25,7 +25,7 @@ from refinery.kernels.core.arrow import texts as view_of
 from refinery.kernels.dedup import bloom
 from refinery.kernels.unicode.word_segments import segment_ends
 from refinery.storage.open import open_store
-from refinery.workers.thread_executor import ThreadExecutor
+from refinery.workers.executor import ThreadExecutor
 from tests.examples import share_of
 from tests.execution.ray.in_process import tasks_in_process
 from tests.runs import content, exported, refine

@@ -14,7 +14,7 @@ from refinery.dedup import substrings
 from refinery.dedup.matchers.substrings import SubstringMatcher
 from refinery.errors import OperatorError, RecipeError
 from refinery.kernels.dedup.substrings import ITEM
-from refinery.workers.thread_executor import ThreadExecutor
+from refinery.workers.executor import ThreadExecutor
 from tests.execution.ray.in_process import tasks_in_process
 from tests.execution.ray.runs import assert_same, local
 from tests.inspect.refilter.refiltered import prepared, same_as_fresh

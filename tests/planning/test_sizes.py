@@ -12,7 +12,7 @@ from refinery.compiler.layers import Layers
 from refinery.compiler.model import Chain
 from refinery.planning import sizes
 from refinery.planning.sizes import BATCH, ROWS, Sizes, batch_sizes, shard_bytes
-from refinery.workers.computed_facts import ComputedFacts
+from refinery.workers.facts import ComputedFacts
 from tests.runs import content, exported, refine, settings, texts
 
 MB = 1 << 20

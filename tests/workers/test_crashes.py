@@ -16,7 +16,7 @@ from refinery.errors import OperatorError
 from refinery.inspect.why.query import RowHistories
 from refinery.io.sources import cut, find
 from refinery.operators.processes import WorkerDied
-from refinery.workers.process_observer import ProcessObserver
+from refinery.workers.observer import ProcessObserver
 from refinery.workers.process_runner import _hopeless
 from refinery.workers.tasks import Task
 from refinery.workers.worker import Worker

@@ -12,7 +12,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from refinery.workers.prepared_statements import PreparedStatements
+from refinery.workers.program_connection import PreparedStatements
 
 DOUBLED = "SELECT _i, x || x AS y FROM batch"
 

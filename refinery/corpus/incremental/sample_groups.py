@@ -39,8 +39,8 @@ from refinery.kernels.core.arrow import ints, numbers
 from refinery.planning.compilation import compile_comparison
 from refinery.planning.plan import CompiledStage, Plan
 from refinery.storage.local import LocalStore
+from refinery.workers.executor import ThreadExecutor
 from refinery.workers.match_keys import removed_from
-from refinery.workers.thread_executor import ThreadExecutor
 
 
 @dataclass(frozen=True)

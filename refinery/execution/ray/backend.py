@@ -28,8 +28,8 @@ from refinery.planning.plan import CompiledStage, Plan
 from refinery.storage.store import Store
 from refinery.storage.urls import is_url
 from refinery.workers.executor import TaskPlace
-from refinery.workers.runner import Runner
 from refinery.workers.serialization import spooled
+from refinery.workers.tasks import Runner
 from refinery.workers.threads import WorkerThreads
 
 

@@ -17,7 +17,7 @@ from refinery.execution.ray.handing import DispatcherLost, Handing, handing
 from refinery.execution.ray.scheduling import TaskResources
 from refinery.operators.processes import using_processes
 from refinery.workers.executor import TaskPlace
-from refinery.workers.runner import Runner
+from refinery.workers.tasks import Runner
 
 # Times that Ray repeats a call whose process or machine dies.
 _TIMES = 3

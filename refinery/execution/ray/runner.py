@@ -20,8 +20,8 @@ from refinery.execution.ray.handing import DispatcherLost, handing
 from refinery.execution.ray.scheduling import ShardPlaces, TaskResources
 from refinery.io.input_files import LOOKING, FileFacts, facts_of
 from refinery.io.model import Shard
-from refinery.workers.runner import Report
 from refinery.workers.serialization import Spool, from_json, to_json
+from refinery.workers.tasks import Report
 from refinery.workers.worker import ShardResult, Task
 
 # Most restarts of a shard: after its process died, after its machine was lost, after memory ran out.
@@ -43,7 +43,7 @@ class _Job:
 
 
 class RayRunner:
-    """Runner (see `workers.runner`) on a cluster: sends the program once; shards, tasks and results are text."""
+    """Runner (see `workers.tasks`) on a cluster: sends the program once; shards, tasks and results are text."""
 
     def __init__(
         self,

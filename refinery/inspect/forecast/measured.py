@@ -35,7 +35,7 @@ from refinery.storage.store import Store
 from refinery.storage.workplace import Workplace
 from refinery.workers.backends import BackendChoice
 from refinery.workers.match_keys import SHARD_BITS
-from refinery.workers.runner import Report
+from refinery.workers.tasks import Report
 from refinery.workers.worker import ShardResult
 
 

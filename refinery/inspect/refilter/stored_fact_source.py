@@ -13,8 +13,7 @@ from refinery.io.model import Shard
 from refinery.io.readers.read import Batch, read
 from refinery.kernels.core.arrow import ints, numbers
 from refinery.workers import quarantined_rows
-from refinery.workers.computed_facts import ComputedFacts
-from refinery.workers.fact_source import BatchFacts, WholeShardFacts
+from refinery.workers.facts import BatchFacts, ComputedFacts, WholeShardFacts
 from refinery.workers.joined_shards import numbered
 from refinery.workers.worker import Task, carried, fetched
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from refinery.dedup import barrier, exchange
-from refinery.workers.thread_executor import ThreadExecutor
+from refinery.workers.executor import ThreadExecutor
 
 
 def tasks_in_process(patch: pytest.MonkeyPatch, twice: bool = False, size: int = 20) -> Counter[str]:

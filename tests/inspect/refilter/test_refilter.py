@@ -18,7 +18,7 @@ from refinery.errors import DataError, OutputError, RecipeError
 from refinery.inspect.refilter.refilter import refilter
 from refinery.io.readers import json_lines as reading
 from refinery.planning.sizes import BATCH
-from refinery.workers.computed_facts import ComputedFacts
+from refinery.workers.facts import ComputedFacts
 from tests.inspect.refilter.refiltered import again, as_run, prepared, same_as_fresh
 from tests.runs import content, lines_of, texts, write_lines
 from tests.sampling import named

@@ -1,8 +1,13 @@
-"""The fact source that computes: the program's statement runs over each batch, and rows that it raises on are isolated."""
+"""Fact sources: where a worker gets the facts of a shard's rows. Facts are computed, or stored by an earlier run.
+
+To compute them, the program's statement runs over each batch, and rows that it raises on are isolated.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -13,10 +18,45 @@ from refinery.io.batch import Batch
 from refinery.io.model import Shard
 from refinery.kernels.core.arrow import numbers
 from refinery.workers import quarantined_rows
-from refinery.workers.fact_source import BatchFacts, WholeShardFacts
 from refinery.workers.program_connection import ProgramConnection
 from refinery.workers.row_errors import Failure, RowIsolation
 from refinery.workers.tasks import Task
+
+
+@dataclass(frozen=True)
+class BatchFacts:
+    """Facts of a batch. rows: the statement's result, `_i` in order. bad: quarantined rows. profile: DuckDB's, as JSON."""
+
+    rows: pa.Table
+    bad: list[dict[str, Any]]
+    profile: str = "{}"
+
+
+@dataclass(frozen=True)
+class WholeShardFacts:
+    """Facts of all of a shard's rows, known without reading it.
+
+    numbers: of its samples. rows: the statement's result for them, with `_i` from 0. bad: quarantined rows. lines:
+    physical lines.
+    """
+
+    numbers: np.ndarray
+    rows: pa.Table
+    bad: list[dict[str, Any]]
+    lines: int
+
+
+class FactSource(Protocol):
+    """Facts of the rows of one shard after another, for one worker."""
+
+    def begin(self, shard: Shard, task: Task) -> None:
+        """Begin a shard."""
+
+    def whole(self, shard: Shard, task: Task) -> WholeShardFacts | None:
+        """Facts of the whole shard, if it need not be read; else None."""
+
+    def of(self, shard: Shard, batch: Batch, first_row: int) -> BatchFacts:
+        """Facts of a batch of the shard. Raises ConservationError if not every row is accounted for once."""
 
 
 class ComputedFacts:
