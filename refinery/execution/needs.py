@@ -39,7 +39,7 @@ def ready(
     options: of `PlanRequest`. Raises one error with all problems: RecipeError if the recipe has one, else DataError,
     else OutputError.
     """
-    phase = walk(PlanRequest(recipe, library, dataset, **{"runs": False, **options}))
+    phase = walk(PlanRequest(recipe, library, **{"runs": False, **options}), dataset)
     require(phase, probes, overwrite)
     return phase.value
 

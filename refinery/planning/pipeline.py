@@ -37,7 +37,7 @@ from refinery.recipe.lost import MissingStatistics
 class PlanRequest:
     """A recipe to plan.
 
-    dataset: an Arrow table or a frame in place of files. reads: False if the samples are not there yet. lost: statistics
+    reads: False if the samples are not there yet. lost: statistics
     of steps that were left out of the recipe because of errors. orderings: of the stages of an earlier run that is
     explained or continued; by default those that the recipe's `fusion_strategy` finds. shard_size: of that run. binds: False if it is known
     that DuckDB binds the statements. looks: False if it is known that the samples have the fields. capacity: of the
@@ -47,7 +47,6 @@ class PlanRequest:
 
     recipe: Recipe
     library: Library
-    dataset: Any = None
     reads: bool = True
     lost: MissingStatistics = field(default_factory=MissingStatistics)
     shard_size: int | None = None
@@ -63,14 +62,16 @@ def prepare(recipe: Recipe, library: Library, dataset: Any = None, **options: An
 
     That is RecipeError if the recipe has one, else DataError.
     """
-    phase = walk(PlanRequest(recipe, library, dataset, **options))
+    phase = walk(PlanRequest(recipe, library, **options), dataset)
     if phase.problems:
         raise error_of(phase.problems)
     return phase.value
 
 
-def walk(request: PlanRequest) -> Phase[Plan]:
+def walk(request: PlanRequest, dataset: Any = None) -> Phase[Plan]:
     """The plan of what is sound in a recipe, the problems of the rest, and notes.
+
+    dataset: an Arrow table or a frame in place of the recipe's files.
 
     What reads much of the input is left out where there are problems. Raises OperatorError if DuckDB refuses a statement
     and no step is to blame.
@@ -79,11 +80,12 @@ def walk(request: PlanRequest) -> Phase[Plan]:
     if request.reads:
         require_kernels()
     inputs, names = InputSettings.of(recipe, library), FieldNames.of(recipe, library)
-    place = inputs.place if request.dataset is None else ""
-    sources = findings.take(discover(inputs, request.dataset, names.texts)) if request.reads else []
+    from_files = dataset is None
+    place = inputs.place if from_files else ""
+    sources = findings.take(discover(inputs, dataset, names.texts)) if request.reads else []
     as_found = stamps(sources)
     cut = findings.take(cut_input(CutSettings.of(recipe), sources, request.shard_size, request.capacity, place))
-    samples = _samples(request, names, cut, place, findings)
+    samples = _samples(request, names, cut, place, findings, from_files)
     complete = request.runs and not findings.problems
     schema = findings.take(find_schema(SchemaSettings.of(recipe, library), samples, complete, place))
     bound = [] if schema is ANY_FIELDS else samples.bound
@@ -118,7 +120,9 @@ def require_bound(plan: Plan) -> None:
         raise error_of(findings.problems)
 
 
-def _samples(request: PlanRequest, names: FieldNames, cut: CutInput, place: str, findings: Findings) -> Samples:
+def _samples(
+    request: PlanRequest, names: FieldNames, cut: CutInput, place: str, findings: Findings, from_files: bool
+) -> Samples:
     """The samples that a run takes; all of them where there are problems, as drawing reads the whole input."""
     recipe = request.recipe
     if not cut.shards and (findings.problems or not request.reads):
@@ -129,7 +133,7 @@ def _samples(request: PlanRequest, names: FieldNames, cut: CutInput, place: str,
         samples = findings.take(check_samples(names, cut, place))
     if findings.problems:
         return samples
-    if request.dataset is None:
+    if from_files:
         left_out = [source.left_out for source in recipe.inputs]
         samples = findings.take(leave_out(samples, left_out, worker_count(recipe.np), place))
         if findings.problems:

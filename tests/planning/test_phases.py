@@ -30,7 +30,7 @@ LENGTH = {"text_length_filter": {"min_len": 1}}
 
 def planned(folder: Path, steps: list[Any], dataset: Any = None, binds: bool = True, **keys: Any) -> Phase[Plan]:
     recipe, library = open_recipe(settings(folder, steps, **keys))
-    return walk(PlanRequest(recipe, library, dataset, binds=binds))
+    return walk(PlanRequest(recipe, library, binds=binds), dataset)
 
 
 def told(phase: Phase[Plan]) -> list[str]:
