@@ -18,7 +18,7 @@ from refinery.inspect.forecast.disk import Disk, database_bytes, results_bytes
 from refinery.inspect.forecast.estimates import Estimate, RowEstimator, SampledRows, StepEstimate, read_rows, step_order
 from refinery.inspect.forecast.measured import MeasuredRuns, measured, processor_seconds, workers_of
 from refinery.inspect.forecast.memory import Held, memory_of, release
-from refinery.inspect.forecast.reading import uncompressed_bytes
+from refinery.inspect.forecast.reading import is_measured, largest_bytes, page_bytes
 from refinery.inspect.forecast.sampled import InputSize, Sample, sample, size_of, without_blanks
 from refinery.inspect.forecast.scratch import ScratchCut
 from refinery.operators import Library
@@ -30,11 +30,13 @@ from refinery.recipe.model import Step
 from refinery.results.open_tables import open_tables
 from refinery.results.tables import listed
 
-# Rows of a sample: least, most without a deduplicator, share of the input between; and rows for the square root of the
+# Rows of a sample: least; share of the input, and most rows of that, if the least ones leave wide bounds; and rows for the square root of the
 # input's rows that a deduplicator needs, so that the sample has pairs.
 LEAST, MOST, SHARE, FOR_PAIRS = 2000, 20_000, 0.01, 12
 # Rows that show the seconds of a row, if they are not more than this share of the input nor more than these bytes.
 _TIMED, _TIMED_SHARE, _TIMED_BYTES = 8000, 0.25, 64 << 20
+# Relative half of bounds that is narrow. A larger sample has so many times the rows, or is not worth a further try.
+_NARROW, _LARGER = 0.05, 1.5
 # Least shards of a sample for each worker, and least shards: those of the smaller run, one for each worker, are a part of them.
 _EACH, _SHARDS = 2, 8
 # Inputs of fewer samples than this many for each sampled row are run, not forecast.
@@ -92,8 +94,20 @@ def forecast(request: ForecastRequest) -> Forecast:
     waited = max(0.0, time.perf_counter() - clock[1] - (processor_seconds() - clock[0]))
     started = processor_seconds()
     size = size_of(plan.sources, plan.shards)
-    share = _share(plan, size, request.rows)
-    with tempfile.TemporaryDirectory(prefix="refinery-forecast-", dir=recipe.temp_dir) as name:
+    *smaller, largest = _sample_rows(plan, size, request.rows)
+    for rows in smaller:
+        found = _from_sample(request, plan, size, rows, started, waited)
+        if is_narrow(found.steps):
+            return found
+    return _from_sample(request, plan, size, largest, started, waited)
+
+
+def _from_sample(
+    request: ForecastRequest, plan: Plan, size: InputSize, rows: int, started: float, waited: float
+) -> Forecast:
+    """The forecast from a sample of some rows. started, waited: processor seconds of the command up to its plan, and seconds in which it waited."""
+    share = rows / size.rows
+    with tempfile.TemporaryDirectory(prefix="refinery-forecast-", dir=plan.recipe.temp_dir) as name:
         folder = Path(name)
         (folder / "input").mkdir()
         drawn = sample(plan.sources, plan.shards, share, size, folder / "input", _pieces(plan, share))
@@ -103,6 +117,11 @@ def forecast(request: ForecastRequest) -> Forecast:
         release()
         runs = measured(plan, drawn, folder)
         return _Forecaster(request, plan, size, drawn, runs, folder).forecast(started, started + waited)
+
+
+def is_narrow(steps: Sequence[StepEstimate]) -> bool:
+    """Return whether the bounds of rows after every step are so narrow that a larger sample is not worth its time."""
+    return all(step.rows.high - step.rows.low <= 2 * _NARROW * step.rows.value for step in steps)
 
 
 def refuse_unknown(recipe: Recipe) -> None:
@@ -137,19 +156,20 @@ def _refuse_steps(plan: Plan) -> None:
         raise RecipeError([Problem(plan.recipe.path or "recipe", what, "Forecast the recipe without that step.")])
 
 
-def _share(plan: Plan, size: InputSize, asked: int | None) -> float:
-    """The share of rows to sample. Raises DataError for an input that is too small."""
+def _sample_rows(plan: Plan, size: InputSize, asked: int | None) -> list[int]:
+    """Rows to sample: a few, and more if these leave wide bounds. Raises DataError for an input that is too small."""
     removes = any(planned.stage.after is not None for planned in plan.stages)
     pairs = math.ceil(FOR_PAIRS * math.sqrt(size.rows)) if removes else 0
     timed = int(min(_TIMED, size.rows * _TIMED_SHARE, _TIMED_BYTES / max(1.0, size.mean)))
-    wanted = asked or max(LEAST, pairs, timed, min(MOST, int(size.rows * SHARE)))
+    wanted = asked or max(LEAST, pairs, timed)
     if size.rows < _WORTH * wanted:
         about = "" if size.exact else "about "
         raise DataError(
             f"the input has {about}{size.rows:,.0f} samples, too few for a forecast from {wanted:,} of them. "
             "Just run it: refinery run"
         )
-    return wanted / size.rows
+    most = min(MOST, int(size.rows * SHARE))
+    return [wanted] if asked or most < _LARGER * wanted else [wanted, most]
 
 
 def _pieces(plan: Plan, share: float) -> ScratchCut:
@@ -217,7 +237,7 @@ class _Forecaster:
         """Most bytes of memory of this process, or of the largest worker."""
         runs, plan = self._runs, self._plan
         sample, whole = (
-            Held(uncompressed_bytes(shards) / max(1, len(shards)), max(1, len(shards)), count)
+            Held(largest_bytes(shards), page_bytes(shards), max(1, len(shards)), count, is_measured(shards))
             for shards, count in ((self._sample.shards, runs.outcome.counts.read), (plan.shards, rows.value))
         )
         return memory_of(plan, runs.memory, sample, whole, 1 if runs.apart else runs.workers)

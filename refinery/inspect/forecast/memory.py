@@ -17,7 +17,9 @@ from refinery.planning.plan import Plan
 _EVERY, _EVERY_APART = 0.005, 0.05
 # Bytes of memory for a byte of a batch, in all its versions, and for a row of a table while the tables are made.
 _PER_BATCH_BYTE, _PER_ROW = 6.0, 60
-# The more shards, the larger the largest ones are, and allocators keep what these had: bytes for a byte of a batch, for each doubling of the
+# Bytes of memory for a byte of a page of Parquet while it is decoded.
+_PER_PAGE_BYTE = 1.0
+# Where the largest shard is not known: the more shards, the larger the largest ones are, and allocators keep what these had: bytes for a byte of a batch, for each doubling of the
 # number of shards, up to so many.
 _PER_DOUBLING, _DOUBLINGS = 3.0, 4.0
 
@@ -60,18 +62,25 @@ class PeakMemory:
 
 @dataclass(frozen=True)
 class Held:
-    """Contents of a run's memory. batch: mean bytes of a shard, not compressed. shards, rows: their numbers."""
+    """Contents of a run's memory.
+
+    batch: bytes of the largest shard, not compressed; of a mean one where the largest is not known. page: bytes of the largest page of Parquet. shards, rows: their
+    numbers. known: the largest shard is known.
+    """
 
     batch: float
+    page: float
     shards: int
     rows: float
+    known: bool = False
 
 
 def memory_of(plan: Plan, peak: int, sample: Held, whole: Held, workers: int) -> float:
     """Most bytes of memory of a run, or of its largest process. peak: of the runs of the sample. workers: of a process."""
     small, large = (min(plan.sizes.bytes, held.batch) for held in (sample, whole))
-    doublings = min(_DOUBLINGS, max(0.0, math.log2(whole.shards / sample.shards)))
+    doublings = 0.0 if whole.known else min(_DOUBLINGS, max(0.0, math.log2(whole.shards / sample.shards)))
     batches = workers * (max(0.0, large - small) * _PER_BATCH_BYTE + large * _PER_DOUBLING * doublings)
+    batches += workers * max(0.0, whole.page - sample.page) * _PER_PAGE_BYTE
     tables = (whole.rows - sample.rows) * _PER_ROW
     limit = plan.recipe.memory_limit
     return peak + batches + (min(tables, limit) if limit else tables)

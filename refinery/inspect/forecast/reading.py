@@ -20,6 +20,8 @@ Item = TypeVar("Item")
 
 # Groups of rows that are read to measure a byte, and their bytes at most.
 _GROUPS, _BYTES = 3, 64 << 20
+# Bytes of a page at most: of DuckDB, and of other writers.
+_DUCKDB_PAGE, _PAGE = 100_000_000, 1 << 20
 # Shards, or files, that are looked at; those of a larger run are like these.
 _LOOKED_AT = 256
 
@@ -34,10 +36,31 @@ def reading_again(shards: Sequence[Shard], workers: int, per_byte: Callable[[Sou
     return each * size * per_byte(some[len(some) // 2][0].source) if size else 0.0
 
 
-def uncompressed_bytes(shards: Sequence[Shard]) -> float:
-    """Bytes of all rows of shards, those of Parquet files on this machine without compression."""
-    some, each = _some(shards)
-    return each * sum(_bytes_of(shard) if _is_measured(shard) else shard.size for shard in some)
+def is_measured(shards: Sequence[Shard]) -> bool:
+    """Return whether the bytes of each shard are known without compression: those of Parquet files on this machine are."""
+    return all(map(_is_measured, shards))
+
+
+def largest_bytes(shards: Sequence[Shard]) -> float:
+    """Bytes of the rows of the largest shard, without compression; of a mean one where they are not known."""
+    some, _ = _some(shards)
+    if is_measured(some):
+        return max(map(_bytes_of, some), default=0.0)
+    return sum(_bytes_of(shard) if _is_measured(shard) else shard.size for shard in some) / max(1, len(some))
+
+
+def page_bytes(shards: Sequence[Shard]) -> float:
+    """Bytes of the largest page of Parquet that a reader decompresses at once. DuckDB writes a page for a column of a group of rows."""
+    some, _ = _some([shard for shard in shards if _is_measured(shard)])
+    return max((_page_of(path) for path in {shard.source.path for shard in some}), default=0)
+
+
+def _page_of(path: str) -> int:
+    metadata = pq.read_metadata(path)
+    groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
+    sizes = [group.column(number).total_uncompressed_size for group in groups for number in range(group.num_columns)]
+    page = _DUCKDB_PAGE if str(metadata.created_by).startswith("DuckDB") else _PAGE
+    return min(page, max(sizes, default=0))
 
 
 def _some(items: Sequence[Item]) -> tuple[Sequence[Item], float]:

@@ -12,6 +12,7 @@ import duckdb
 import pytest
 
 import refinery
+import refinery.inspect.forecast.forecast as forecasts
 from refinery.errors import DataError, RecipeError
 from refinery.execution.open import open_recipe
 from refinery.inspect.forecast.forecast import Forecast, ForecastRequest, forecast
@@ -55,6 +56,19 @@ def content_of(data: Path, steps: list[Any], **more: Any) -> dict[str, Any]:
 
 def forecast_of(content: Mapping[str, Any], rows: int = ROWS, **more: Any) -> Forecast:
     return forecast(ForecastRequest(*open_recipe(content), rows, **more))
+
+
+def test_a_sample_grows_where_its_bounds_are_wide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"LEAST": 200, "_TIMED": 200, "SHARE": 0.2}.items():
+        monkeypatch.setattr(forecasts, name, value)
+    path = write(tmp_path, "jsonl")
+
+    def sampled(step: Any) -> int:
+        content = content_of(path, [step])
+        return forecast(ForecastRequest(*open_recipe(content))).sampled
+
+    assert 150 < sampled("clean_ip_mapper") < 250
+    assert 700 < sampled({"text_length_filter": {"min_len": 300}}) < 900  # a fourth of the samples
 
 
 def rows_left(content: Mapping[str, Any]) -> list[int]:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from refinery.inspect.forecast.reading import reading_again, uncompressed_bytes
+from refinery.inspect.forecast.reading import is_measured, largest_bytes, page_bytes, reading_again
 from refinery.inspect.forecast.sampled import Sample, sample, size_of
 from refinery.inspect.forecast.scratch import ScratchCut
 from refinery.io.model import Shard
@@ -53,7 +53,7 @@ def test_groups_of_a_shard_are_no_larger_than_those_of_the_input(shards: list[Sh
 
 
 def test_a_group_in_pieces_is_decompressed_by_each_worker(shards: list[Shard]) -> None:
-    whole = uncompressed_bytes([Shard(0, shards[0].sources, 0, 1000, lines=False)])
+    whole = largest_bytes([Shard(0, shards[0].sources, 0, 1000, lines=False)])
 
     def pieces(*cuts: int) -> list[Shard]:
         return [
@@ -69,12 +69,14 @@ def test_a_group_in_pieces_is_decompressed_by_each_worker(shards: list[Shard]) -
     assert groups(2, 0, 300, 600, 1000, ROWS) == pytest.approx(1, rel=0.01)
     assert groups(3, 0, 300, 600, 1000, ROWS) == pytest.approx(2, rel=0.01)
     assert groups(1, 0, 300, 600, 1000, ROWS) == 0
-    assert uncompressed_bytes(pieces(0, 2000)) == pytest.approx(uncompressed_bytes(pieces(0, ROWS)) / 2, rel=0.05)
 
 
-def test_of_many_shards_some_are_looked_at(shards: list[Shard]) -> None:
-    many = [Shard(n, shards[0].sources, n, n + 1, lines=False) for n in range(1000)]
-    assert uncompressed_bytes(many) == pytest.approx(1000 * uncompressed_bytes(many[:1]))
+def test_the_largest_shard_and_page_of_parquet_are_known(shards: list[Shard]) -> None:
+    halves, whole = ([Shard(0, shards[0].sources, 0, end, lines=False)] for end in (ROWS // 2, ROWS))
+    assert is_measured(whole) and largest_bytes([*halves, *whole]) == largest_bytes(whole)
+    assert largest_bytes(halves) == pytest.approx(largest_bytes(whole) / 2, rel=0.05)
+    last = pq.read_metadata(shards[0].source.path).row_group(3)  # its numbers are the longest
+    assert page_bytes(whole) == pytest.approx(last.column(0).total_uncompressed_size, rel=0.15)
 
 
 def test_files_of_lines_are_not_decompressed(tmp_path: Path) -> None:
@@ -82,4 +84,5 @@ def test_files_of_lines_are_not_decompressed(tmp_path: Path) -> None:
     path.write_text('{"text": "a"}\n' * 50)
     shards = cut(search([str(path)])[0], 100)
     assert reading_again(shards, 2, lambda source: 1.0) == 0.0
-    assert uncompressed_bytes(shards) == path.stat().st_size
+    assert not is_measured(shards) and page_bytes(shards) == 0
+    assert largest_bytes(shards) == path.stat().st_size / len(shards)
