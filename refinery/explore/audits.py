@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from refinery.common.paths import shorter
 from refinery.explore.rows import dicts
 from refinery.explore.run import ExploredRun
 from refinery.inspect.audit.audit import RunAudit, audit_of, stored_audit
@@ -39,8 +40,9 @@ def audit_for(run: ExploredRun, made: bool) -> RunAudit | None:
 
 
 def of_step(rows: Iterable[Row], step: int | None) -> list[Row]:
-    """The rows of one step; of all steps without one."""
-    return [row for row in rows if step is None or row["step"] == step]
+    """The rows of one step, or of all steps; input files are relative to the current folder, as everywhere on the page."""
+    chosen = [row for row in rows if step is None or row["step"] == step]
+    return [row | {"source": shorter(row["source"])} if row.get("source") else row for row in chosen]
 
 
 def with_clusters(run: ExploredRun, rows: Sequence[Row], sample: str) -> list[Row]:
