@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from tests.conftest import ROOT
 from tests.dedup.killed_substrings import PHASES
 from tests.dedup.test_substrings import NAME, documents
 from tests.runs import texts, write_lines
+from tests.sampling import named
 
 STEPS: list[Any] = [
     {"sql_mapper": {"text": "replace(text, 'a', 'ab')"}},
@@ -37,10 +39,10 @@ def refined(phase: str, samples: Path, folder: Path) -> subprocess.CompletedProc
         "shard_size": 1_000,
         "process": STEPS,
     }
-    path = samples.with_name(f"{folder.name}.yaml")
-    path.write_text(yaml.safe_dump(recipe, sort_keys=False))
-    command = [sys.executable, "-m", "tests.dedup.killed_substrings", phase, "run", str(path), "--quiet"]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
+    (folder / "recipe.yaml").write_text(yaml.safe_dump(recipe, sort_keys=False))
+    command = [sys.executable, "-m", "tests.dedup.killed_substrings", phase, "run", "recipe.yaml", "--quiet"]
+    env = os.environ | {"PYTHONPATH": str(ROOT)}  # messages name the recipe as it is given, wherever the folder is
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=600)
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +62,7 @@ def undisturbed(samples: Path) -> Callable[[], Any]:
     return run
 
 
-@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("phase", named({phase: phase for phase in PHASES}, "excerpts", "second stage"))
 def test_the_same_command_continues(samples: Path, tmp_path: Path, undisturbed: Callable[[], Any], phase: str) -> None:
     folder = tmp_path / "killed"
     killed = refined(phase, samples, folder)
