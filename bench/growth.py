@@ -29,6 +29,7 @@ RECIPES: dict[str, list[Any]] = {
     "minhash": [{"text_length_filter": {"min_len": 20}}, {"document_minhash_deduplicator": {}}],
     "verified": [{"text_length_filter": {"min_len": 20}}, {"document_minhash_deduplicator": {"verify": True}}],
     "lines": [{"document_line_deduplicator": {"frequency_threshold": 6}}, {"text_length_filter": {"min_len": 20}}],
+    "substrings": [{"text_length_filter": {"min_len": 20}}, {"substring_deduplicator": {}}],
     "web": [
         {"text_length_filter": {"min_len": 20}},
         {"document_deduplicator": {}},

@@ -32,6 +32,8 @@ from refinery.recipe import Recipe
 from refinery.storage.local import LocalStore
 from refinery.workers.tasks import ShardResult
 
+_ANEW = "all samples are published anew: files of the engine's state were missing or had changed"
+
 
 class IncrementalEngine:
     """The engine that computes what a change touches. Its state has the match keys and the texts between stages of all rows."""
@@ -47,9 +49,12 @@ class IncrementalEngine:
 
         Raises EngineRefusal if types of fields differ among parts, or a limit of rounds is reached.
         """
+        damaged = change.state is not None and not State.is_whole(change.state)
+        change = replace(change, state=None) if damaged else change
         work = _Work(change)
         try:
-            return work.add() if change.added or change.state is None else work.withdraw()
+            delta = work.add() if change.added or change.state is None else work.withdraw()
+            return replace(delta, notes=(*delta.notes, _ANEW)) if damaged else delta
         finally:
             shutil.rmtree(work.scratch, ignore_errors=True)
 
@@ -122,6 +127,8 @@ class _Work:
         """Check that the plan computes what that of the parts before does."""
         if reasons := plan_refusals(plan):
             raise EngineRefusal("; ".join(reasons))
+        if self.state.programs and not plans.same_columns(plan.schema, self.state.schema):
+            raise EngineRefusal("tables have other columns than before, or samples were JSON lines before")
         keys = plans.program_keys(plan)
         if self.state.programs and keys != self.state.programs:
             raise EngineRefusal("fields have other types than before, so the steps compute something else")
@@ -158,8 +165,15 @@ class _Work:
         state.outcomes.append(state.change, outcomes)
         files = results.written(self.change.output, self._published(delta), samples, outcomes)
         rows = {part: state.parts[part].rows for part in self.change.added}
+        self._merge(flow.plan)
         state.end()
         return results.delta_of(files, samples, rows, state.counts, flow.plan.notes)
+
+    def _merge(self, plan: Plan) -> None:
+        """Merge small files of the state."""
+        self.state.outcomes.merge(self.state.change)
+        for planned in plan.stages:
+            self.state.stage(planned.stage.number).merge(self.state.change)
 
     def _published(self, delta: RowDelta) -> RowDelta:
         """The delta with the retractions of all that another engine has kept, where the state is new."""

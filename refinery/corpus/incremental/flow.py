@@ -10,14 +10,15 @@ import pyarrow as pa
 
 from refinery.corpus.engine import KEPT, WITHDRAWN
 from refinery.corpus.incremental.delta import Outcomes, RowDelta
+from refinery.corpus.incremental.passage_groups import PassageGroups
 from refinery.corpus.incremental.passes import Passed, StagePass
-from refinery.corpus.incremental.rows import inside
 from refinery.corpus.incremental.sample_groups import SampleGroups
 from refinery.corpus.incremental.samples import samples_of
 from refinery.corpus.incremental.shards import Samples, shards_of
-from refinery.corpus.incremental.state import GONE, State
+from refinery.corpus.incremental.state import State
 from refinery.corpus.incremental.unit_groups import UnitGroups
 from refinery.dedup.match_keys import SqlLimits
+from refinery.dedup.matchers.substrings import SubstringMatcher
 from refinery.kernels.core.arrow import ints, numbers
 from refinery.planning.plan import CompiledStage, Plan
 from refinery.storage.local import LocalStore
@@ -77,7 +78,11 @@ class Flow:
         state, change, step = self.state.stage(planned.stage.number), self.state.change, planned.stage.after
         assert step is not None
         state.samples.append(change, passed.samples.carried, values=passed.samples.values)
-        if self.plan.library.operators[step.name].matcher.takes_units:
+        matcher = self.plan.library.operators[step.name].matcher
+        if isinstance(matcher, SubstringMatcher):
+            passages = PassageGroups(self.plan, planned, state, change, self.store, self._room)
+            left = passages.apply(delta, passed.keys)
+        elif matcher.takes_units:
             left = UnitGroups(self.plan, planned, state, change, self._room).apply(delta, passed.keys)
         else:
             groups = SampleGroups(self.plan, planned, state, change, self.store, self._room)
@@ -92,11 +97,7 @@ class Flow:
         """The delta of the export."""
         state, change = self.state.stage(planned.stage.number), self.state.change
         left, _, _ = state.status_of(delta.leave)
-        only = left[~inside(left, delta.enter)]
-        rows = np.concatenate((only, delta.enter))
-        kept = np.concatenate((np.full(len(only), GONE, np.int64), delta.enter))
-        order = np.argsort(rows)
-        state.set_status(change, rows[order], kept[order], np.full(len(rows), change))
+        state.settle(change, left, delta.enter)
         self.outcomes.add(delta.enter, KEPT)
         return RowDelta(left, delta.enter)
 

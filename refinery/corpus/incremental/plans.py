@@ -73,6 +73,13 @@ def schema_as_json(schema: Schema) -> dict[str, Any]:
     }
 
 
+def same_columns(schema: Schema, known: dict[str, Any]) -> bool:
+    """Return whether samples are carried as before, and have the columns of tables before. known: see `schema_as_json`."""
+    if schema.lines or known["lines"]:
+        return bool(schema.lines == known["lines"])
+    return list(schema.columns.items()) == list(known["columns"].items())
+
+
 def program_keys(plan: Plan) -> list[str]:
     """Keys of the stages' computations: SQL, functions, side files, versions."""
     limit = plan.recipe.row_timeout

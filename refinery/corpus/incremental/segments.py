@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.common.lazy import pq
+from refinery.corpus.levels import merged_at
 from refinery.kernels.core.arrow import ints, numbers
 
 # Rows that are encoded together: readers decode all of them to take one.
@@ -29,13 +30,14 @@ class _Place:
 
 
 class Segments:
-    """One table. folder: of its files, `000003.parquet` of the fourth change. beside: tables whose files have the same rows.
+    """One table. folder: of its files, `000003.parquet` of the fourth change. beside: tables whose files have the same rows. every: all
+    lines of a row count, also those of earlier files than the last one.
 
     Files are ordered by `_row`, which several lines of a file may have (`take` is for tables where that is not so).
     """
 
-    def __init__(self, folder: Path, beside: Sequence[str] = ()) -> None:
-        self.folder, self._beside = folder, beside
+    def __init__(self, folder: Path, beside: Sequence[str] = (), every: bool = False) -> None:
+        self.folder, self._beside, self._every = folder, beside, every
 
     @property
     def files(self) -> list[Path]:
@@ -64,8 +66,36 @@ class Segments:
                 continue
             with pq.ParquetFile(file) as whole:
                 left = np.flatnonzero(~np.isin(numbers(whole.read(["_row"])["_row"].combine_chunks()), rows))
-            for path in (file, *(file.with_name(f"{name}-{file.name}") for name in self._beside)):
+            for path in self._of_rows(file):
                 _replace(path, left)
+
+    def merge(self, change: int) -> None:
+        """Merge small files, see `levels`; the merged one has the name of the last. Files of earlier states stay as they are."""
+        files = self.files
+        for run in merged_at(change + 1, [(int(file.stem) + 1, self._size(file)) for file in files]):
+            some = files[run.start : run.stop]
+            groups = zip(*map(self._of_rows, some), strict=True)
+            if all(len({pq.read_schema(path) for path in paths}) == 1 for paths in groups):
+                self._join(some)
+
+    def _size(self, file: Path) -> int:
+        return max(path.stat().st_size for path in self._of_rows(file))
+
+    def _of_rows(self, file: Path) -> list[Path]:
+        """A file, and those beside it with the same rows."""
+        return [file, *(file.with_name(f"{name}-{file.name}") for name in self._beside)]
+
+    def _join(self, files: Sequence[Path]) -> None:
+        """Make one file of some."""
+        rows = [numbers(pq.ParquetFile(file).read(["_row"])["_row"].combine_chunks()) for file in files]
+        index = _last_lines(rows, self._every)
+        for paths in zip(*map(self._of_rows, files), strict=True):
+            table = pa.concat_tables([pq.ParquetFile(path).read() for path in paths]).take(ints(index))
+            aside = paths[-1].with_suffix(".tmp")
+            _write(table, aside)
+            for path in paths:
+                path.unlink()
+            aside.replace(paths[-1])
 
     def known(self, rows: np.ndarray) -> np.ndarray:
         """Mask of the rows that the table has."""
@@ -107,6 +137,17 @@ class Segments:
             if inside.any():
                 yield _Place(file, at[place[inside]], left[inside])
             left = left[~inside]
+
+
+def _last_lines(rows: Sequence[np.ndarray], every: bool) -> np.ndarray:
+    """Places of the lines of some files, one after another, in the order of rows: those of the last file that has each row, or all."""
+    row, file = np.concatenate(rows), np.repeat(np.arange(len(rows)), [len(own) for own in rows])
+    if every:
+        return np.argsort(row, kind="stable")
+    order = np.lexsort((file, row))
+    last = np.flatnonzero(np.append(np.diff(row[order]) != 0, True))
+    last_file = np.repeat(file[order][last], np.diff(last, prepend=-1))
+    return order[file[order] == last_file]
 
 
 def _write(table: pa.Table, path: Path) -> None:

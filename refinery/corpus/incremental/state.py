@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from refinery.corpus.incremental.rows import inside
 from refinery.corpus.incremental.segments import Segments
 from refinery.kernels.core.arrow import ints, numbers
 
-_FORMAT = 1
+_FORMAT = 2
 _FILE = "state.json"
 # Number of a cluster whose row is no longer in the stage.
 GONE = -1
@@ -27,12 +28,14 @@ class StageState:
 
     samples: what the stage has left of them. keys: their match keys, with the number of the `change` they came with. status: `kept`, the
     row that stays of its cluster (itself, if it does) or GONE, and `at`, the change with which it came. units: removed ones of each row.
+    cells: of items that share a key, of a deduplicator of substrings, see `passage_items`.
     """
 
     samples: Segments
     keys: Segments
     status: Segments
     units: Segments
+    cells: Segments
 
     def status_of(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The rows that are in the stage, of some rows (ascending); of each, the row that stays, and the change."""
@@ -45,10 +48,23 @@ class StageState:
         """Record the status of rows, which ascend."""
         self.status.append(change, pa.table({"_row": ints(rows), "kept": ints(kept), "at": ints(at.astype(np.int32))}))
 
+    def settle(self, change: int, left: np.ndarray, entered: np.ndarray) -> None:
+        """Record that rows (ascending) have left the stage, and that others, or some of them again, have entered it and stay."""
+        only = left[~inside(left, entered)]
+        rows = np.concatenate((only, entered))
+        kept = np.concatenate((np.full(len(only), GONE, np.int64), entered))
+        order = np.argsort(rows)
+        self.set_status(change, rows[order], kept[order], np.full(len(rows), change))
+
+    def merge(self, change: int) -> None:
+        """Merge small files, with some changes."""
+        for table in (self.samples, self.keys, self.status, self.units, self.cells):
+            table.merge(change)
+
     def forget(self, rows: np.ndarray) -> None:
         """Remove samples and match keys of rows that are withdrawn."""
-        self.samples.forget(rows)
-        self.keys.forget(rows)
+        for table in (self.samples, self.keys, self.cells):
+            table.forget(rows)
 
 
 @dataclass(frozen=True)
@@ -64,12 +80,13 @@ class PartState:
 class State:
     """State after a change. Files of the change before are shared by hard links.
 
-    change: its number. parts: by number. programs: keys of the stages' programs. schema: of the samples, as
+    change: its number. files: names and bytes of the files of tables. parts: by number. programs: keys of the stages' programs. schema: of the samples, as
     JSON. exported: Arrow schema of exported tables, or "". counts: of rows by outcome.
     """
 
     folder: Path
     change: int = 0
+    files: dict[str, int] = field(default_factory=dict)
     parts: dict[int, PartState] = field(default_factory=dict)
     programs: list[str] = field(default_factory=list)
     schema: dict[str, Any] = field(default_factory=dict)
@@ -79,14 +96,22 @@ class State:
     )
 
     @staticmethod
+    def is_whole(folder: Path) -> bool:
+        """Return whether a state has all files that it had at its end, so that a change can begin with it."""
+        try:
+            known = json.loads((folder / _FILE).read_text(encoding="utf-8"))
+            return bool(known["format"] == _FORMAT and known["files"] == _sizes(folder))
+        except (OSError, ValueError, LookupError, TypeError):
+            return False
+
+    @staticmethod
     def begin(before: Path | None, after: Path) -> State:
-        """The state before a change, in a folder of its own. Raises ValueError for a state of another format."""
+        """The state before a change, which is whole, in a folder of its own."""
         after.mkdir(parents=True)
         if before is None:
             return State(after)
         known = json.loads((before / _FILE).read_text(encoding="utf-8"))
-        if known.pop("format") != _FORMAT:
-            raise ValueError(f"{before}: a state of another version of refinery")
+        del known["format"]
         for file in before.rglob("*.parquet"):
             _share(file, after / file.relative_to(before))
         known["parts"] = {int(part): PartState(**of_part) for part, of_part in known["parts"].items()}
@@ -94,6 +119,7 @@ class State:
 
     def end(self) -> None:
         """Write what is in memory, last of all."""
+        self.files = _sizes(self.folder)
         known = {name: value for name, value in asdict(self).items() if name != "folder"}
         aside = self.folder / f"{_FILE}.tmp"
         aside.write_text(json.dumps({**known, "format": _FORMAT}), encoding="utf-8")
@@ -103,12 +129,18 @@ class State:
         """Tables of a stage."""
         folder = self.folder / f"stage_{number}"
         samples = Segments(folder / "samples", ("values",))
-        return StageState(samples, *(Segments(folder / name) for name in ("keys", "status", "units")))
+        cells = Segments(folder / "cells", every=True)
+        return StageState(samples, *(Segments(folder / name) for name in ("keys", "status", "units")), cells)
 
     @property
     def outcomes(self) -> Segments:
         """Outcome of each row, and the row that stays in its place."""
         return Segments(self.folder / "outcomes")
+
+
+def _sizes(folder: Path) -> dict[str, int]:
+    """Names and bytes of the files of tables."""
+    return {str(file.relative_to(folder)): file.stat().st_size for file in sorted(folder.rglob("*.parquet"))}
 
 
 def _share(file: Path, target: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from refinery.compiler.kept_order import NEWEST
 from refinery.compiler.stages import cut_at_barriers
+from refinery.dedup.matchers.substrings import SubstringMatcher
 from refinery.operators import Library
 from refinery.planning.plan import Plan
 from refinery.recipe import Recipe
@@ -66,6 +67,11 @@ def _of_step(step: Any, library: Library) -> Iterator[str]:
         return
     if operator.matcher_path is not None:
         yield f"{step.where}: {step.name} compares samples in a way of its own"
+    elif isinstance(operator.matcher, SubstringMatcher):
+        if (
+            step.params["unit"] == "token"
+        ):  # white space between passages that touch goes or stays with the copies they have
+            yield f"{step.where}: {step.name}: unit: token"
     elif operator.matcher.takes_units:
         if not operator.matcher.by_value or operator.rule.get("kind") not in _RULES:
             yield f"{step.where}: {step.name} compares units in a way of its own"

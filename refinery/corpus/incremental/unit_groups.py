@@ -15,8 +15,7 @@ from refinery.common.connections import connect
 from refinery.common.lazy import duckdb
 from refinery.compiler.templates import lit
 from refinery.corpus.incremental.delta import RowDelta
-from refinery.corpus.incremental.rows import inside
-from refinery.corpus.incremental.state import GONE, StageState
+from refinery.corpus.incremental.state import StageState
 from refinery.dedup.match_keys import SqlLimits
 from refinery.dedup.units import statement_of
 from refinery.kernels.core.arrow import ints, numbers
@@ -89,7 +88,7 @@ class UnitGroups:
                 self._lists(con, entered, pa.table({"_row": ints(again), "units": _nothing(len(again))})),
             ]
         self.state.units.append(self.change, pa.concat_tables(lists).sort_by("_row"))
-        self._record(left[~inside(left, delta.enter)], delta.enter)
+        self.state.settle(self.change, left, delta.enter)
         return RowDelta(np.union1d(left, others), np.union1d(delta.enter, others))
 
     def _compare(self, con: duckdb.DuckDBPyConnection, leaves: bool) -> None:
@@ -118,13 +117,6 @@ class UnitGroups:
         lists = con.sql(_LISTS).to_arrow_table()
         kind = pa.schema([("_row", pa.int64()), ("units", pa.list_(pa.int64()))])
         return lists.cast(kind)
-
-    def _record(self, left: np.ndarray, entered: np.ndarray) -> None:
-        """Record the status of the rows that leave and that enter."""
-        rows = np.concatenate((left, entered))
-        order = np.argsort(rows)
-        kept = np.concatenate((np.full(len(left), GONE, np.int64), entered))
-        self.state.set_status(self.change, rows[order], kept[order], np.full(len(rows), self.change))
 
 
 def _nothing(count: int) -> pa.Array:

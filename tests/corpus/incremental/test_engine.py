@@ -32,6 +32,8 @@ LOWER = {"sql_mapper": {"text": "replace(text, 'kan', 'kar')"}}
 LINES = {"document_line_deduplicator": {"frequency_threshold": 2}}
 PARAGRAPHS = {"paragraph_deduplicator": {}}
 SENTENCES = {"sentence_deduplicator": {"n_sentences": 1}}
+SUBSTRINGS = {"substring_deduplicator": {"min_length": 30}}
+NO_SUBSTRINGS = {"substring_deduplicator": {"min_length": 24, "keep": "none", "boundaries": "word", "merge_gap": 4}}
 
 RECIPES: dict[str, list[Any]] = {
     "exact with filters": [LOWER, LONG, EXACT, SHORT],
@@ -44,11 +46,14 @@ RECIPES: dict[str, list[Any]] = {
     "sentences": [SENTENCES],
     "lines then minhash": [LINES, LOWER, MINHASH, SHORT],
     "verified": [VERIFIED],
+    "substrings": [SUBSTRINGS],
+    "substrings, no copy stays": [LONG, NO_SUBSTRINGS, SHORT],
+    "lines, substrings, exact": [LINES, SUBSTRINGS, LOWER, EXACT],
     "key, paragraphs, verified": [KEY, PARAGRAPHS, VERIFIED],
 }
 
 
-@pytest.mark.parametrize("steps", named(RECIPES, "key", "lines then minhash", "semantic"))
+@pytest.mark.parametrize("steps", named(RECIPES, "key", "lines then minhash", "semantic", "substrings"))
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long), pytest.param(2, marks=pytest.mark.long)])
 def test_a_corpus_is_what_one_run_keeps(tmp_path: Path, steps: list[Any], seed: int) -> None:
     lived(Corpus(tmp_path, steps), random.Random(seed), 5)

@@ -7,14 +7,17 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from refinery.corpus import levels
 from refinery.corpus.incremental import segments
 from refinery.corpus.incremental.segments import Segments
 from tests.examples import share_of
 
-CHANGES = st.lists(st.dictionaries(st.integers(0, 40), st.integers(0, 9), max_size=20), max_size=5)
+CHANGES = st.lists(st.dictionaries(st.integers(0, 40), st.integers(0, 9), max_size=20), max_size=9)
 
 
 @given(changes=CHANGES, wanted=st.sets(st.integers(0, 45)), forgotten=st.sets(st.integers(0, 45), max_size=5))
@@ -22,8 +25,8 @@ CHANGES = st.lists(st.dictionaries(st.integers(0, 40), st.integers(0, 9), max_si
 def test_rows_have_their_last_values(
     tmp_path_factory: Any, changes: list[dict[int, int]], wanted: set[int], forgotten: set[int]
 ) -> None:
-    table, group = Segments(Path(tmp_path_factory.mktemp("table")), ("texts",)), segments.GROUP
-    segments.GROUP = 3
+    table, group, each = Segments(Path(tmp_path_factory.mktemp("table")), ("texts",)), segments.GROUP, levels.EACH
+    segments.GROUP, levels.EACH = 3, 2
     try:
         last: dict[int, int] = {}
         for number, values in enumerate(changes):
@@ -31,10 +34,12 @@ def test_rows_have_their_last_values(
             rows = np.array(sorted(values), np.int64)
             own = pa.table({"_row": rows, "value": [values[row] for row in rows.tolist()]})
             table.append(number, own, texts=pa.table({"text": [str(values[row]) for row in rows.tolist()]}))
+            table.merge(number)
+        assert len(table.files) < 3 + len(changes) // 4
         table.forget(np.array(sorted(forgotten), np.int64))
         last = {row: value for row, value in last.items() if row not in forgotten}
     finally:
-        segments.GROUP = group
+        segments.GROUP, levels.EACH = group, each
     rows = np.array(sorted(wanted), np.int64)
     assert table.known(rows).tolist() == [row in last for row in rows.tolist()]
     there = sorted(wanted & last.keys())
@@ -42,3 +47,15 @@ def test_rows_have_their_last_values(
     if last:
         assert table.take(rows, of="texts")["text"].to_pylist() == [str(last[row]) for row in there]
         assert table.take(rows, ["value"])["value"].to_pylist() == [last[row] for row in there]
+
+
+def test_all_lines_of_a_row_are_merged_where_all_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(levels, "EACH", 2)
+    every, last = Segments(tmp_path / "every", every=True), Segments(tmp_path / "last")
+    for table in (every, last):
+        for number, row in enumerate([[1, 1, 3], [1, 2]]):
+            table.append(number, pa.table({"_row": np.array(row, np.int64), "at": [number] * len(row)}))
+            table.merge(number)
+        assert [file.name for file in table.files] == ["000001.parquet"]
+    assert pq.read_table(every.files[0]).to_pydict() == {"_row": [1, 1, 1, 2, 3], "at": [0, 0, 1, 1, 0]}
+    assert pq.read_table(last.files[0]).to_pydict() == {"_row": [1, 2, 3], "at": [1, 1, 0]}

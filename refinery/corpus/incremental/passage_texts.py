@@ -1,0 +1,59 @@
+"""Texts of rows as a deduplicator of substrings compares them, computed from the samples that the stage before has left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import count
+
+import numpy as np
+import pyarrow as pa
+
+from refinery.common.lazy import pq
+from refinery.corpus.incremental.samples import samples_of
+from refinery.corpus.incremental.shards import shards_of
+from refinery.corpus.incremental.state import StageState
+from refinery.dedup.match_keys import SqlLimits
+from refinery.kernels.core.arrow import numbers
+from refinery.planning.compilation import compile_comparison
+from refinery.planning.plan import CompiledStage, Plan
+from refinery.storage.local import LocalStore
+from refinery.workers.match_keys import SHARD_BITS
+from refinery.workers.tasks import Task
+from refinery.workers.thread_executor import ThreadExecutor
+
+_BATCH = 16 << 20
+_ROWS = 1024  # texts that are in memory at once
+
+
+@dataclass(frozen=True)
+class PassageTexts:
+    """Texts of a stage's rows. store: of the workers' files."""
+
+    plan: Plan
+    planned: CompiledStage
+    state: StageState
+    store: LocalStore
+    room: SqlLimits
+    _number: Iterator[int] = field(default_factory=count)
+
+    def of(self, rows: np.ndarray) -> Iterator[tuple[np.ndarray, pa.Array]]:
+        """Texts of rows (ascending), some at a time, with the numbers of the rows."""
+        step, folder = self.planned.stage.after, f"stage_{self.planned.stage.number}/passages_{next(self._number)}"
+        assert step is not None
+        shards = list(shards_of(samples_of(self.state, rows, self.plan.lines), self.store.root / folder))
+        task = Task(folder, _BATCH, write=False, store=self.store.url)
+        runner = self._executor.runner(step, compile_comparison(self.plan, step))
+        try:
+            results = runner.run([one.shard for one in shards], lambda _: task)
+        finally:
+            runner.close()
+        for one, result in zip(shards, results, strict=True):
+            with pq.ParquetFile(self.store.fetch(result.match_keys)) as file:
+                for batch in file.iter_batches(_ROWS, columns=["_row", "shingles"]):
+                    yield one.rows[numbers(batch["_row"]) & ((1 << SHARD_BITS) - 1)], batch["shingles"]
+        self.store.remove(f"{folder}/")
+
+    @property
+    def _executor(self) -> ThreadExecutor:
+        return ThreadExecutor(self.store.url, self.plan.workers, self.plan.recipe.memory_limit, self.room.folder)
