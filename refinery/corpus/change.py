@@ -20,6 +20,7 @@ from refinery.corpus.identity import identity_of, require_fit, require_same
 from refinery.corpus.lake import Target
 from refinery.corpus.manifest import Identity, Manifest, Part
 from refinery.corpus.manifest import read as read_manifest
+from refinery.corpus.merging import with_merged
 from refinery.corpus.parts import NewData, copied, new_data, part_input, require_files
 from refinery.corpus.publish import Columns, Publication, TypeChange, counts_of
 from refinery.corpus.reference import ReferenceEngine
@@ -39,13 +40,15 @@ Progress = Callable[[int, int], None]
 @dataclass(frozen=True)
 class Settings:
     """Settings of a change. publish: table that gets the snapshot, see `lake.Target`; None: that of the recipe. engine: name of the one to take; None: the first that fits. copy: the corpus gets copies of the input files. renew: accept
-    another recipe, versions or files, and compute everything anew. dry_run: publish nothing."""
+    another recipe, versions or files, and compute everything anew. dry_run: publish nothing. handed_over: the input files are of a program's
+    samples, and have names that mean nothing."""
 
     engine: str | None = None
     publish: str | None = None
     copy: bool = False
     renew: bool = False
     dry_run: bool = False
+    handed_over: bool = False
     progress: Progress | None = None
 
 
@@ -125,7 +128,9 @@ def _new_part(folder: CorpusFolder, number: int, data: NewData, settings: Settin
     if not data.sources:
         return []
     part = Part(number, 0, 0, "", False, data.sources)
-    return [copied(folder, part)] if settings.copy and not settings.dry_run else [part]
+    if not settings.copy or settings.dry_run:
+        return [part]
+    return [copied(folder, part, "dataset" if settings.handed_over else "")]
 
 
 def withdraw(
@@ -237,7 +242,7 @@ class _Job:
                 shutil.rmtree(publication.unfinished)
                 return replace(report, published=False, dry=True)
             require_files(self.folder, [part for part in after if part.left])  # none has changed meanwhile
-            publication.publish(manifest, change.new_state)
+            publication.publish(with_merged(self.folder, publication.unfinished, manifest), change.new_state)
         return report
 
     @contextmanager

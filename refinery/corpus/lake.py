@@ -116,7 +116,7 @@ class Target:
 
     def _follows(self, con: duckdb.DuckDBPyConnection, table: str, query: str, manifest: Manifest, base: int) -> bool:
         """True if the difference from an earlier snapshot is known, and the columns are the same."""
-        if base > manifest.snapshot or all(file.snapshot > base for file in manifest.additions):
+        if base > manifest.snapshot or all((file.first or file.snapshot) > base for file in manifest.additions):
             return False
         was = con.execute(f"DESCRIBE {table}").fetchall()
         now = con.execute(f"DESCRIBE {query}").fetchall()

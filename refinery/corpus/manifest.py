@@ -13,6 +13,7 @@ from refinery.errors import DataError
 
 # Name of the manifest in the folder of a snapshot.
 NAME = "manifest.json"
+_RESTORE = "Bring the file back from a copy, or make the corpus anew in another folder"
 
 
 @dataclass(frozen=True)
@@ -66,12 +67,14 @@ class Part:
 
 @dataclass(frozen=True)
 class DataFile:
-    """A Parquet file of a snapshot. path: relative to the corpus. snapshot: the one that has written it."""
+    """A Parquet file of a snapshot. path: relative to the corpus. snapshot: the last one of whose rows it has. first: the first one; 0 where
+    it is the same."""
 
     path: str
     rows: int
     bytes: int
     snapshot: int
+    first: int = 0
 
 
 @dataclass(frozen=True)
@@ -142,12 +145,31 @@ def read(folder: CorpusFolder, number: int | None = None) -> Manifest | None:
     path = folder.snapshot(current if number is None else number) / NAME
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
+        made = _manifest(data)
     except FileNotFoundError:
         numbers = ", ".join(map(str, folder.numbers()))
-        raise DataError(f"{folder.root}: has no snapshot {number}; there are {numbers or 'none yet'}") from None
+        what = f"has no snapshot {current if number is None else number}; there are {numbers or 'none yet'}"
+        raise DataError(f"{folder.root}: {what}") from None
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: cannot be read ({error})") from error
-    return _manifest(data)
+    except (LookupError, TypeError, AttributeError) as error:
+        raise DataError(
+            f"{path}: is no manifest of a snapshot ({type(error).__name__}: {error}). {_RESTORE}"
+        ) from error
+    _require_files(folder, made)
+    return made
+
+
+def _require_files(folder: CorpusFolder, made: Manifest) -> None:
+    """Check that the Parquet files of a snapshot are there, with their sizes. Raises DataError."""
+    sizes = {file.path: file.bytes for file in (*made.additions, *made.retractions, *made.outcomes)}
+    sizes |= {part.left_out: 0 for part in made.parts if part.left_out}
+    for name, size in sizes.items():
+        path = folder.path(name)
+        there = path.stat().st_size if path.is_file() else -1
+        if there != size and (size or there < 0):
+            what = "is gone" if there < 0 else f"has {there:,} bytes, not {size:,}"
+            raise DataError(f"{path}: {what}, and snapshot {made.snapshot} needs it. {_RESTORE}")
 
 
 def _manifest(data: dict[str, Any]) -> Manifest:

@@ -31,7 +31,7 @@ def query_of(manifest: Manifest, folder: CorpusFolder | None = None, since: int 
 def retracted_since(manifest: Manifest, folder: CorpusFolder, since: int) -> str:
     """SELECT of `_part` and `_row` of what later snapshots have retracted; "" if that is nothing."""
     files = [file for file in manifest.retractions if file.snapshot > since]
-    return f"SELECT _part, _row FROM read_parquet({_files(files, folder)})" if files else ""
+    return f"SELECT _part, _row FROM read_parquet({_files(files, folder)}) WHERE _snapshot > {since}" if files else ""
 
 
 def outcomes_of(manifest: Manifest, folder: CorpusFolder) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from refinery.corpus import levels
 from refinery.corpus.change import Settings
 from refinery.corpus.corpus import Corpus
 from tests.corpus.living import Living, near_copies
@@ -70,6 +71,26 @@ def test_engines_take_turns(tmp_path: Path) -> None:
         living.require_promise()
     with Corpus(living.place) as corpus:
         assert [made.engine for made in corpus.snapshots] == ["incremental", "reference", "incremental"]
+
+
+@pytest.mark.parametrize("engine", ["incremental", "reference"])
+def test_small_files_are_merged(tmp_path: Path, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Snapshots before and after are as they were published."""
+    monkeypatch.setattr(levels, "EACH", 2)
+    living, snapshots = Living(tmp_path, ["paragraph_deduplicator", "document_deduplicator"], engine=engine), []
+    for number in range(5):
+        living.add(near_copies(random.Random(number), 4, 100 * number))
+        if number == 2:
+            living.withdraw_ids({0, 1, 100})
+        snapshots.append(living.kept())
+    living.require_promise()
+    made = [Corpus(living.place, number) for number in (1, 2, 4, 5, 6)]
+    assert [[(*row.values(),)[:2] for row in old.kept.to_arrow_table().to_pylist()] for old in made] == [
+        [row[:2] for row in rows] for rows in snapshots
+    ]
+    last = made[-1].manifest
+    assert [file.first for file in last.additions] == [1, 5]
+    assert max(len(last.retractions), len(last.outcomes)) <= 2
 
 
 @pytest.mark.long
