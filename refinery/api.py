@@ -239,14 +239,18 @@ def add(
     copy: bool = False,
     renew: bool = False,
     dry_run: bool = False,
+    dataset: Any = None,
     **overrides: Any,
 ) -> Report:
     """Add the inputs of a recipe to a corpus, and publish what changes as one snapshot.
 
     corpus: its folder; by default that of the recipe. copy: the corpus gets copies of the input files. renew: accept another recipe, versions or models, and compute everything anew.
-    dry_run: publish nothing. overrides: recipe keys with new values. Raises as `run` does.
+    dry_run: publish nothing. dataset: samples in place of `dataset_path`, as of `run`; the corpus gets files of them. overrides: recipe
+    keys with new values. Raises as `run` does.
     """
-    return corpora.add(corpus, recipe, ChangeSettings(copy=copy, renew=renew, dry_run=dry_run), **overrides)
+    dataset, overrides = samples_and_keys(dataset, overrides)
+    settings = ChangeSettings(copy=copy, renew=renew, dry_run=dry_run)
+    return corpora.add(corpus, recipe, settings, dataset, **overrides)
 
 
 def withdraw(

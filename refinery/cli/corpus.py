@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -20,14 +20,15 @@ from refinery.corpus import change
 from refinery.corpus import corpus as corpora
 from refinery.corpus.change import PLAIN, Report
 from refinery.corpus.cleaning import keep_last
-from refinery.corpus.corpus import Corpus, Withdrawal
+from refinery.corpus.corpus import Corpus, SampleOutcome, Withdrawal
 from refinery.corpus.folder import CorpusFolder
 from refinery.corpus.manifest import Manifest
+from refinery.corpus.texts import SampleTexts, text_of
 from refinery.errors import Problem, RecipeError
 from refinery.execution.open import changes_of
 
-# Files of an add that are listed.
-_NAMED = 3
+# Files of an add that are listed. Characters of a text that are shown.
+_NAMED, _WIDTH = 3, 300
 
 
 def add(folder: Path, opened: Opened, copy: bool, renew: bool, dry_run: bool, quiet: bool, as_json: bool) -> None:
@@ -199,8 +200,37 @@ def row(folder: Path, name: str, as_json: bool) -> None:
         what = f"{name!r} names no sample; write the number of the add and that of the sample in it"
         raise RecipeError([Problem("--row", what, "For example: --row 2:17.")])
     with Corpus(folder) as corpus:
-        outcome = corpus.outcome(int(matched[1]), int(matched[2]))
-    click.echo(json.dumps(asdict(outcome), ensure_ascii=False) if as_json else str(outcome))
+        place = int(matched[1]), int(matched[2])
+        outcome, texts, field = corpus.outcome(*place), corpus.texts(*place), corpus.text_key
+    if as_json:
+        click.echo(json.dumps(asdict(outcome) | asdict(texts), ensure_ascii=False, default=str))
+        return
+    click.echo(str(outcome))
+    for line in _versions(outcome, texts, field):
+        click.echo(f"  {line}")
+
+
+def _versions(outcome: SampleOutcome, texts: SampleTexts, field: str) -> Iterator[str]:
+    """The versions of a sample for a terminal. field: of the text."""
+    before = None if texts.before is None else _text(texts.before, field)
+    yield f"as it came: {console.beginning(before, _WIDTH)}" if before is not None else f"as it came: {texts.problem}"
+    if texts.after is not None:
+        after = _text(texts.after, field)
+        if before is None or after == before:
+            yield f"as it is kept: {'unchanged' if after == before else console.beginning(after, _WIDTH)}"
+        else:
+            was, now = console.around_difference(before, after, _WIDTH)
+            yield f"- {was}"
+            yield f"+ {now}"
+    if texts.instead is not None:
+        assert outcome.instead is not None
+        yield f"{outcome.instead[0]}:{outcome.instead[1]} as it is kept: {console.beginning(_text(texts.instead, field), _WIDTH)}"
+
+
+def _text(sample: dict[str, Any], field: str) -> str:
+    """The text of a sample; all of its fields as JSON where it has none."""
+    text = text_of(sample, field)
+    return json.dumps(sample, ensure_ascii=False, default=str) if text is None else text
 
 
 def keep(folder: Path, count: int, as_json: bool) -> None:

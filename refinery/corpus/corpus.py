@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,10 @@ import pyarrow as pa
 from refinery.common.lazy import duckdb
 from refinery.corpus import change, manifest
 from refinery.corpus.folder import CorpusFolder
+from refinery.corpus.handed_over import handed_over
 from refinery.corpus.manifest import CorpusCounts, Manifest
 from refinery.corpus.selection import Rows, Selector
+from refinery.corpus.texts import SampleTexts, input_sample
 from refinery.corpus.view import outcomes_of, query_of
 from refinery.errors import DataError, Problem, RecipeError
 from refinery.execution.open import open_recipe
@@ -113,6 +115,24 @@ class Corpus:
         instead = None if kept_row is None else (kept_part, kept_row)
         return SampleOutcome(part, row, fate, number, names[0] if names else None, instead, self.snapshot)
 
+    def texts(self, part: int, row: int) -> SampleTexts:
+        """A sample as it came and as it is kept, and the one that is kept in its place. Raises DataError if there is none of this number."""
+        outcome = self.outcome(part, row)
+        before, problem = input_sample(self.folder, self.manifest.part(part), *self._recipe(), row)
+        instead = None if outcome.instead is None else self._kept_sample(*outcome.instead)
+        return SampleTexts(before, self._kept_sample(part, row), instead, problem)
+
+    def _kept_sample(self, part: int, row: int) -> dict[str, Any] | None:
+        """The fields of a kept sample that are not NULL; None if it is not kept."""
+        rows = self.sql("FROM kept WHERE _part = ? AND _row = ?", [part, row]).to_arrow_table().to_pylist()
+        numbers = ("_part", "_row")
+        return {k: v for k, v in rows[0].items() if v is not None and k not in numbers} if rows else None
+
+    @property
+    def text_key(self) -> str:
+        """The field of the samples' texts, as the recipe names it."""
+        return self._recipe()[0].text_key
+
     def _recipe(self) -> tuple[Recipe, Library]:
         return recipe_of(self.folder, self.manifest)
 
@@ -138,14 +158,22 @@ def add(
     folder: str | os.PathLike[str] | None,
     recipe: str | Path | Mapping[str, Any],
     settings: change.Settings = change.PLAIN,
+    dataset: Any = None,
     **overrides: Any,
 ) -> change.Report:
-    """Add the inputs of a recipe to a corpus, which is made if there is none. folder: None for that of the recipe. overrides: keys of the recipe with new values."""
-    opened, library = open_recipe(recipe, overrides)
+    """Add the inputs of a recipe to a corpus, which is made if there is none.
+
+    folder: None for that of the recipe. dataset: samples in place of the inputs, see `handed_over`. overrides: keys of the recipe with new values.
+    """
+    opened, library = open_recipe(recipe, overrides, need_inputs=dataset is None)
     place = folder or opened.corpus
     if place is None:
         raise RecipeError([Problem("", "no corpus is named", "Give corpus=FOLDER, or the key corpus of the recipe.")])
-    return change.add(CorpusFolder(Path(os.path.abspath(place))), opened, library, settings)
+    corpus = CorpusFolder(Path(os.path.abspath(place)))
+    if dataset is None:
+        return change.add(corpus, opened, library, settings)
+    with handed_over(opened, dataset) as written:
+        return change.add(corpus, written, library, replace(settings, copy=True, handed_over=True))
 
 
 @dataclass(frozen=True)

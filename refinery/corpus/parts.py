@@ -36,7 +36,8 @@ def new_data(recipe: Recipe, sources: Sequence[Source], last: Manifest | None) -
     known_files = {file.path: file for part in _living(last) if not part.copied for file in part.files}
     digested = in_threads(lambda source: _input_file(source.path, known_files.get(source.path)), list(sources))
     _require_once(digested)
-    had = {(file.size, file.sha256): part.number for part in _living(last) for file in part.files}
+    kept = [] if last is None else [part for part in last.parts if part.left or not part.withdrawn]  # with empty files
+    had = {(file.size, file.sha256): part.number for part in kept for file in part.files}
     _require_unchanged(digested, last)
     found, known = [], []
     for dataset, group in groupby(zip(sources, digested, strict=True), key=lambda pair: pair[0].dataset):
@@ -121,8 +122,11 @@ def place_of(folder: CorpusFolder, part: Part, file: InputFile) -> str:
     return str(folder.path(file.path)) if part.copied else file.path
 
 
-def copied(folder: CorpusFolder, part: Part) -> Part:
-    """Copy the files of a part into the corpus; return the part with their places. Raises OutputError, DataError."""
+def copied(folder: CorpusFolder, part: Part, origin: str = "") -> Part:
+    """Copy the files of a part into the corpus; return the part with their places. Raises OutputError, DataError.
+
+    origin: the folder by which users know the files; "" for that in which they are.
+    """
     target = folder.copies(part.number)
     shutil.rmtree(target, ignore_errors=True)  # of a command that was stopped: the number is that of no add
     sources = []
@@ -135,7 +139,8 @@ def copied(folder: CorpusFolder, part: Part) -> Part:
                 )
             folders = [name for name in os.path.dirname(file.path).split(os.sep) if "=" in name]
             place = target.joinpath(f"{number:03d}", *folders, f"{at:06d}-{os.path.basename(file.path)}")
-            files.append(_copy(folder, file, place))
+            copy = _copy(folder, file, place)
+            files.append(replace(copy, origin=f"{origin}/{os.path.basename(file.path)}") if origin else copy)
         alone = len(source.files) == 1 and source.path == source.files[0].path
         base = folder.name(target / f"{number:03d}")
         sources.append(replace(source, path=files[0].path if alone else base, files=tuple(files)))

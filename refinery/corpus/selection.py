@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,15 +14,17 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.common.connections import connect
-from refinery.common.lazy import duckdb
+from refinery.common.lazy import duckdb, pc
 from refinery.compiler.program import build
 from refinery.compiler.templates import lit
 from refinery.corpus.folder import CorpusFolder
 from refinery.corpus.manifest import Manifest, Part
 from refinery.corpus.parts import part_input, place_of, require_files
 from refinery.errors import DataError, Problem, RecipeError, did_you_mean
+from refinery.io.model import Shard
 from refinery.io.readers.read import count_rows
 from refinery.io.sources import cut
+from refinery.kernels.core.arrow import numbers
 from refinery.operators import Library
 from refinery.planning.input_schema import SchemaSettings, input_schema
 from refinery.planning.pipeline import prepare
@@ -60,18 +62,31 @@ class Selector:
         recipe = replace(plan.recipe, steps=(step,), stat_summary=StatSummary())
         schema = input_schema(SchemaSettings.of(recipe, self.library), plan.lines, plan.shards)
         program, _ = build([step], self.library, schema, plan.stages[0].program.text_key)
-        numbers, first = [np.zeros(0, np.int64)], 0
+        found, first = [np.zeros(0, np.int64)], 0
         worker = Worker(program)
         try:
             for shard in plan.shards:
-                numbers.append(first + np.array(worker.matching(shard, Task("", BATCH, first_row=first)), np.int64))
+                found += [first + rows for rows in self._of_shard(part, worker, shard, first)]
                 first += count_rows(shard)
         except duckdb.Error as error:
             what = f"--where {condition!r} cannot be run: {str(error).splitlines()[0]}"
             raise RecipeError([Problem("", what, "It may name the fields of the input.")]) from error
         finally:
             worker.close()
-        return self._original(part, np.concatenate(numbers))
+        return self._original(part, np.sort(np.concatenate(found)))
+
+    def _of_shard(self, part: Part, worker: Worker, shard: Shard, first: int) -> Iterator[np.ndarray]:
+        """Numbers in a shard of the samples for which its condition holds. Raises RecipeError for one that it raises on: it may be meant."""
+        for batch in worker.batches(shard, Task("", BATCH, first_row=first)):
+            done, failures = worker.attempt(batch, first)
+            if failures:
+                [row] = self._original(part, np.array([first + int(batch.rows[failures[0].at])]))
+                what = f"--where cannot be evaluated for sample {part.number}:{row}: {failures[0].error}"
+                raise RecipeError(
+                    [Problem("", what, "Use an expression that cannot fail, such as TRY_CAST(x AS INT).")]
+                )
+            holds = pc.and_(pc.is_null(done["_dropped"]), pc.is_null(done["_bad"]))
+            yield batch.rows[numbers(done.filter(holds)["_i"])]
 
     def _original(self, part: Part, numbers: np.ndarray) -> np.ndarray:
         """Numbers of samples in a part, from those among the samples that are left."""
@@ -104,15 +119,15 @@ class Selector:
         inputs = part_input(self.folder, part).inputs
         plan = prepare(replace(self.recipe, inputs=inputs, suffixes=()), self.library, looks=False, runs=False)
         places = {place_of(self.folder, part, file): flag for file, flag in zip(part.files, wanted, strict=True)}
-        numbers, first = [np.zeros(0, np.int64)], 0
+        found, first = [np.zeros(0, np.int64)], 0
         for source in plan.sources:
             count = sum(count_rows(shard) for shard in cut([source]))
             if places[source.path]:
-                numbers.append(np.arange(first, first + count))
+                found.append(np.arange(first, first + count))
             first += count
         if first != part.rows:
             raise DataError(f"the files of add {part.number} have {first:,} samples, the corpus knows {part.rows:,}")
-        return np.concatenate(numbers)
+        return np.concatenate(found)
 
     def add(self, number: int) -> Rows:
         """All samples of an add. Raises DataError if there is none of the number."""

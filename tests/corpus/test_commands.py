@@ -81,6 +81,7 @@ def test_a_life(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "sample 1:0 is withdrawn" in run(folder, "corpus", "corpus", "--row", "1:0")
     assert "removed by step 1 words_num_filter" in run(folder, "corpus", "corpus", "--row", "1:2")
     assert "is quarantined" in run(folder, "corpus", "corpus", "--row", "1:3")
+    assert "1:3 is quarantined\n  as it came: it is no sample: " in run(folder, "corpus", "corpus", "--row", "1:3")
 
     monkeypatch.chdir(folder / "corpus")
     with duckdb.connect() as con:
@@ -142,6 +143,46 @@ def test_copies_are_read_when_the_files_are_gone(folder: Path) -> None:
     assert kept(folder) == [1, 2, 5]
     assert data(folder, "withdraw", "--corpus", "corpus", "--source", "may.jsonl")["withdrawn"] == 4
     assert kept(folder) == [4, 5]
+
+
+def test_the_texts_of_a_sample(folder: Path) -> None:
+    recipe = RECIPE.replace("  - document", "  - whitespace_normalization_mapper:\n  - document")
+    (folder / "recipe.yaml").write_text(recipe)
+    write_lines(folder / "july.jsonl", [{"id": 6, "text": "one two three "}, {"id": 7, "text": "now in\u00a0July "}])
+    run(folder, *add(folder, "may.jsonl"))
+    run(folder, *add(folder, "july.jsonl"))
+    shown = run(folder, "corpus", "corpus", "--row", "2:0")
+    assert shown == (
+        "sample 2:0 is removed by step 3 document_deduplicator; 1:0 is kept instead\n"
+        "  as it came: one two three \n  1:0 as it is kept: one two three\n"
+    )
+    assert run(folder, "corpus", "corpus", "--row", "1:1").endswith(
+        "as it came: other words\n  as it is kept: unchanged\n"
+    )
+    told = data(folder, "corpus", "corpus", "--row", "2:1")
+    assert (told["fate"], told["before"]["text"], told["after"]) == (
+        "kept",
+        "now in\u00a0July ",
+        {"id": 7, "text": "now in July"},
+    )
+    (folder / "may.jsonl").unlink()
+    assert "may.jsonl of add 1 is gone" in run(folder, "corpus", "corpus", "--row", "1:1")
+
+
+def test_samples_of_a_program(folder: Path) -> None:
+    place = folder / "corpus"
+    rows = [{"id": 1, "text": "one two three"}, {"id": 2, "text": "other words"}]
+    report = refinery.add(folder / "recipe.yaml", place, dataset=iter(rows))
+    assert (report.back, [file.name for file in report.snapshot.part(1).files]) == (2, ["dataset/part-000000.samples"])
+    assert refinery.add(folder / "recipe.yaml", place, dataset=list(rows)).known[0][1] == 1
+    query = "SELECT 3 AS id, 'one two three' AS text UNION ALL SELECT 4, 'fresh words'"
+    assert refinery.add(folder / "recipe.yaml", place, dataset=query).back == 1
+    assert refinery.add(folder / "recipe.yaml", place, dataset=str(folder / "june.jsonl")).back == 0
+    assert kept(folder) == [1, 2, 4]
+    refinery.withdraw(place, where="id = 1")
+    assert kept(folder) == [2, 3, 4]
+    with pytest.raises(DataError, match="a dataset must be"):
+        refinery.add(folder / "recipe.yaml", place, dataset=5)
 
 
 def test_python_takes_one_choice(folder: Path) -> None:
