@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from refinery.errors import DataError, OutputError
 from refinery.storage.run_folder import hold, let_go
@@ -27,7 +28,7 @@ class CorpusFolder:
 
     @property
     def mark(self) -> Path:
-        """The file that shows that the folder is a corpus, with the version of its format; written first."""
+        """The file that shows that the folder is a corpus, with the version of its format. points: `current` was there before it."""
         return self.root / "corpus.json"
 
     @property
@@ -75,8 +76,8 @@ class CorpusFolder:
         """The path of a name in a manifest."""
         return self.root / name
 
-    def require(self) -> None:
-        """Check that the folder is a corpus of this format. Raises DataError."""
+    def require(self) -> dict[str, Any]:
+        """The mark of the folder, which is a corpus of this format. Raises DataError."""
         try:
             mark = json.loads(self.mark.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
@@ -86,14 +87,18 @@ class CorpusFolder:
             ) from error
         if mark.get("format") != FORMAT:
             raise DataError(f"{self.root}: the corpus has format {mark.get('format')}, this refinery reads {FORMAT}")
+        return dict(mark)
 
     def current_number(self) -> int:
         """Number of the current snapshot; 0 if there is none yet. Raises DataError."""
-        self.require()
+        mark = self.require()
         try:
             return int(self.current.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            return 0
+            if not mark.get("points"):
+                return 0
+            cure = f"Write the number of the last snapshot into it, that of a folder in {self.snapshots.name}/"
+            raise DataError(f"{self.current}: is gone. {cure}") from None
         except (OSError, ValueError) as error:
             raise DataError(f"{self.current}: holds no number of a snapshot ({error})") from error
 
@@ -112,10 +117,13 @@ class CorpusFolder:
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             if self.mark.is_file():
-                return self.require()
-            if any(self.root.iterdir()):
+                self.require()
+                return
+            own = (self.current, self.mark)  # a stopped command may have left these
+            if set(os.listdir(self.root)) - {self.current.name, *map(_unfinished, own)}:
                 raise OutputError(f"{self.root}: holds files that are no corpus. Name an empty or a new folder")
-            write(self.mark, json.dumps({"format": FORMAT, "corpus_id": uuid.uuid4().hex}) + "\n")
+            self.point(0)
+            write(self.mark, json.dumps({"format": FORMAT, "corpus_id": uuid.uuid4().hex, "points": True}) + "\n")
         except OSError as error:
             raise OutputError(f"{self.root}: {error.strerror or error}") from error
 
@@ -156,13 +164,17 @@ class CorpusFolder:
 
 def write(path: Path, text: str) -> None:
     """Write a text file in one step that lasts: under another name, synced, and renamed."""
-    unfinished = path.with_name(f".unfinished-{path.name}")
+    unfinished = path.with_name(_unfinished(path))
     with open(unfinished, "w", encoding="utf-8") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
     os.replace(unfinished, path)
     sync_folder(path.parent)
+
+
+def _unfinished(path: Path) -> str:
+    return f".unfinished-{path.name}"
 
 
 def sync_folder(folder: Path) -> None:

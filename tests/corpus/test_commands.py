@@ -121,6 +121,8 @@ def test_refusals(folder: Path) -> None:
     assert "no such add; there are 2" in run(folder, "withdraw", "--corpus", "corpus", "--add", "7", code=3)
     assert "Did you mean 'host'" in run(folder, "withdraw", "--corpus", "corpus", "--where", "hosts = 'a'", code=2)
     assert "Did you mean 'may.jsonl'" in run(folder, "withdraw", "--corpus", "corpus", "--source", "mai.jsonl", code=3)
+    printed = run(folder, "withdraw", "--corpus", "corpus", "--where", "CAST(host AS INT) = 1", code=2)
+    assert "cannot be evaluated for sample 1:0" in printed and "TRY_CAST" in printed
     assert "give one of" in run(folder, "withdraw", "--corpus", "corpus", code=2)
     assert "is no corpus" in run(folder, "corpus", ".", code=3)
     assert "holds files that are no corpus" in run(

@@ -82,6 +82,47 @@ def test_files_of_a_stopped_change_are_removed(living: Living, monkeypatch: pyte
     assert os.listdir(place.states) == [f"{place.current_number():05d}"]
 
 
+def test_a_lost_pointer_is_no_new_corpus(tmp_path: Path) -> None:
+    living = Living(tmp_path, ["document_deduplicator"])
+    living.place.mkdir()
+    (living.place / ".unfinished-current").write_text("")  # of a command that was stopped at once
+    living.add(near_copies(random.Random(1), 3, 0))
+    (living.place / "current").unlink()
+    with pytest.raises(DataError, match="current: is gone"):
+        living.add(near_copies(random.Random(2), 3, 100))
+    (living.place / "current").write_text("1")
+    living.parts.pop()
+    living.require_promise()
+
+
+@pytest.mark.parametrize("lost", ["stage_1/keys/*.parquet", "state.json"])
+def test_a_damaged_state_is_computed_anew(tmp_path: Path, lost: str) -> None:
+    living = Living(tmp_path, ["document_deduplicator"])
+    living.add(near_copies(random.Random(1), 6, 0))
+    [file] = CorpusFolder(living.place).state(1).glob(lost)
+    file.unlink()
+    report = living.add([row | {"id": row["id"] + 100} for row in living.left()])
+    assert any("state were missing" in note for note in report.notes)
+    living.require_promise()
+
+
+@pytest.mark.parametrize("how", ["gone", "cut", "manifest"])
+def test_a_damaged_snapshot_is_refused(tmp_path: Path, how: str) -> None:
+    living = Living(tmp_path, ["document_deduplicator"])
+    living.add(near_copies(random.Random(1), 3, 0))
+    folder = CorpusFolder(living.place).snapshot(1)
+    if how == "gone":
+        (folder / "additions.parquet").unlink()
+    elif how == "cut":
+        (folder / "outcomes.parquet").write_bytes(b"PAR1")
+    else:
+        (folder / "manifest.json").write_text("{}")
+    with pytest.raises(DataError, match="or make the corpus anew"):
+        living.add(near_copies(random.Random(2), 3, 100))
+    with pytest.raises(DataError, match="or make the corpus anew"):
+        Corpus(living.place)
+
+
 def test_a_second_change_at_the_same_time(living: Living) -> None:
     with CorpusFolder(living.place).held(), pytest.raises(OutputError, match="another command changes the corpus"):
         living.withdraw_part(1)

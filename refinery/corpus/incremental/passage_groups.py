@@ -28,10 +28,10 @@ _EQUAL = "width, key, content, content_2"
 _CHANGED = f"""
 CREATE TABLE changed AS
 SELECT {_EQUAL}, min(_row) AS first FROM (
-  FROM fresh SEMI JOIN entered ON entered._row = fresh._row
-  UNION ALL FROM stored SEMI JOIN left_rows ON left_rows._row = stored._row AND left_rows.at = stored.change
+  FROM fresh SEMI JOIN entered ON entered._row = fresh._row {{}}
 ) WHERE key <> {substrings.REPEATED} GROUP BY ALL
 """
+_OF_LEFT = "UNION ALL FROM stored SEMI JOIN left_rows ON left_rows._row = stored._row AND left_rows.at = stored.change"
 _TOUCHED = f"""
 CREATE TABLE touched AS
 SELECT DISTINCT _row, change FROM (FROM stored UNION ALL FROM fresh) JOIN changed USING ({_EQUAL}) WHERE {{}}
@@ -43,7 +43,7 @@ UNION ALL SELECT entered._row, entered.at FROM entered
 """
 _OWN = """
 CREATE TABLE own AS
-SELECT * FROM (FROM stored UNION ALL FROM fresh) AS items SEMI JOIN decided ON decided._row = items._row AND decided.at = items.change
+SELECT * FROM (FROM fresh {}) AS items SEMI JOIN decided ON decided._row = items._row AND decided.at = items.change
 """
 _EQUALS = f"""
 CREATE TABLE equals AS
@@ -87,7 +87,7 @@ class PassageGroups:
             con.register("entered", pa.table({"_row": ints(delta.enter), "at": ints(entered)}))
             items = PassageItems(con, self.state, self._length, left, keys, self.change)
             cells = items.cut_open(PassageTexts(self.plan, self.planned, self.state, self.store, self.room))
-            found = self._found(items)
+            found = self._found(items, bool(len(left)))
         self.state.cells.append(self.change, cells)
         decided, passages = found
         others = self._changed(np.setdiff1d(decided, delta.enter, assume_unique=True), passages)
@@ -109,13 +109,13 @@ class PassageGroups:
     def _every(self) -> bool:
         return self._step["keep"] == "none"
 
-    def _found(self, items: PassageItems) -> tuple[np.ndarray, dict[int, list[int]]]:
+    def _found(self, items: PassageItems, leaves: bool) -> tuple[np.ndarray, dict[int, list[int]]]:
         """The rows that the change decides about, and starts and ends of the passages of those that have any."""
-        items.run(_CHANGED)
+        items.run(_CHANGED.format(_OF_LEFT if leaves else ""))
         items.run(_TOUCHED.format("true" if self._every else "_row > first"))
-        items.place_present("touched")
+        touched = items.place_present("touched")
         items.run(_DECIDED)
-        items.run(_OWN)
+        items.run(_OWN.format("UNION ALL FROM stored" if touched else ""))
         items.run(_EQUALS)
         items.place_present("equals")
         number = "count(*)" if self._every else "row_number()"

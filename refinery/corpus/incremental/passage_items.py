@@ -93,12 +93,13 @@ class PassageItems:
         table = self._con.sql(sql).to_arrow_table()
         return [numbers(table[name]) for name in names]
 
-    def place_present(self, table: str) -> None:
-        """Make the table `present` of the rows of a table that stay in the stage; `at` is the change with which each came."""
+    def place_present(self, table: str) -> int:
+        """Make the table `present` of the rows of a table that stay in the stage, and count them; `at` is the change with which each came."""
         [rows] = self.columns(f"SELECT DISTINCT _row FROM {table} ORDER BY _row", "_row")
         row, _, at = self._state.status_of(np.setdiff1d(rows, self._left, assume_unique=True))
         self._con.register("present_arrow", pa.table({"_row": ints(row), "at": ints(at)}))
         self.run("CREATE OR REPLACE TABLE present AS FROM present_arrow")
+        return len(row)
 
     def cut_open(self, texts: PassageTexts) -> pa.Table:
         """Bring the cells of all items that this change opens to `fresh`; return them."""
