@@ -129,8 +129,8 @@ class State:
         """Tables of a stage."""
         folder = self.folder / f"stage_{number}"
         samples = Segments(folder / "samples", ("values",))
-        cells = Segments(folder / "cells", every=True)
-        return StageState(samples, *(Segments(folder / name) for name in ("keys", "status", "units")), cells)
+        keys, status, units = (Segments(folder / name) for name in ("keys", "status", "units"))
+        return StageState(samples, keys, status, units, Segments(folder / "cells", every=True))
 
     @property
     def outcomes(self) -> Segments:
