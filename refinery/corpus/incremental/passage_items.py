@@ -1,7 +1,7 @@
 """Items of a substring deduplicator in the state of a corpus, by levels.
 
 Level 0 has the items of all rows, as their match keys. Items that share a key with others of other contents are open: the next level
-has their cells, of fewer windows each, down to one window (`refinery.kernels.dedup.substrings`). Where a key is open, every item of it is
+has their cells, of fewer windows each, down to one window (`refinery.kernels.dedup.substring_cells`). Where a key is open, every item of it is
 cut, and is cut once, so a later change reads no text of a row whose items are open already. Equal windows of two rows are in
 equal items of some level.
 """
@@ -17,7 +17,7 @@ from refinery.corpus.incremental.passage_texts import PassageTexts
 from refinery.corpus.incremental.state import StageState
 from refinery.errors import OperatorError
 from refinery.kernels.core.arrow import ints, numbers
-from refinery.kernels.dedup import substrings
+from refinery.kernels.dedup import substring_cells, substrings
 
 # Columns of items. change: with which the row came. width: most windows; 0 at level 0. parent: the key of the item that a cell is of.
 KIND = pa.schema(
@@ -104,7 +104,7 @@ class PassageItems:
     def cut_open(self, texts: PassageTexts) -> pa.Table:
         """Bring the cells of all items that this change opens to `fresh`; return them."""
         made, above = [KIND.empty_table()], 0
-        for width in substrings.widths(self._length):
+        for width in substring_cells.widths(self._length):
             wanted = self._opened(above, width)
             if not len(wanted):
                 break
@@ -117,7 +117,10 @@ class PassageItems:
         """Cells of items, which are in the order of rows and places. Raises OperatorError if a text is not there."""
         of_row = numbers(wanted["_row"])
         cells, done = [], 0
-        for rows, column in texts.of(np.unique(of_row)):
+        every, first = np.unique(of_row, return_index=True)
+        places = ints(numbers(wanted["place"]).astype(np.int64))
+        lists = pa.ListArray.from_arrays(ints(np.append(first, len(of_row)).astype(np.int32)), places)
+        for rows, column in texts.of(every, lists):
             firsts = np.append(np.searchsorted(of_row, rows), np.searchsorted(of_row, rows[-1:], "right"))
             done += int(firsts[-1] - firsts[0])
             cells.append(
@@ -139,7 +142,10 @@ class PassageItems:
     def _cells(self, wanted: pa.Table, column: pa.Array, firsts: np.ndarray, width: int) -> pa.Table:
         """Cells of items of some texts. firsts: the first item of each text, and the end."""
         places = np.ascontiguousarray(numbers(wanted["place"]))
-        items, _ = substrings.cells(column, places, firsts, self._length, width, False)
+        found = substring_cells.cells(column, places, firsts, self._length, width, False)
+        if found is None:
+            raise OperatorError("texts are not the ones that were compared before; the state of the corpus is damaged")
+        items, _ = found
         at = np.repeat(np.arange(len(wanted)), _counts(places, width))
         columns = {name: ints(np.ascontiguousarray(items[:, n])) for n, name in enumerate(substrings.ITEM)}
         columns |= {name: ints(numbers(wanted[name])[at]) for name in ("_row", "change")}

@@ -1,4 +1,4 @@
-"""Texts of rows as a deduplicator of substrings compares them, computed from the samples that the stage before has left."""
+"""Excerpts of texts that a deduplicator of substrings compares, computed from the samples that the stage before has left."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from refinery.workers.tasks import Task
 from refinery.workers.thread_executor import ThreadExecutor
 
 _BATCH = 16 << 20
-_ROWS = 1024  # texts that are in memory at once
+_ROWS = 1024  # excerpts that are in memory at once
 
 
 @dataclass(frozen=True)
 class PassageTexts:
-    """Texts of a stage's rows. store: of the workers' files."""
+    """Excerpts of the texts of a stage's rows. store: of the workers' files."""
 
     plan: Plan
     planned: CompiledStage
@@ -37,13 +37,16 @@ class PassageTexts:
     room: SqlLimits
     _number: Iterator[int] = field(default_factory=count)
 
-    def of(self, rows: np.ndarray) -> Iterator[tuple[np.ndarray, pa.Array]]:
-        """Texts of rows (ascending), some at a time, with the numbers of the rows."""
+    def of(self, rows: np.ndarray, places: pa.ListArray) -> Iterator[tuple[np.ndarray, pa.Array]]:
+        """Excerpts of rows (ascending), some at a time, with the numbers of the rows. places: of the items that they have, of each row."""
         step, folder = self.planned.stage.after, f"stage_{self.planned.stage.number}/passages_{next(self._number)}"
         assert step is not None
-        shards = list(shards_of(samples_of(self.state, rows, self.plan.lines), self.store.root / folder))
+        program = compile_comparison(self.plan, step)
+        assert program.removed is not None
+        samples, column = samples_of(self.state, rows, self.plan.lines), (program.removed, places)
+        shards = list(shards_of(samples, self.store.root / folder, column))
         task = Task(folder, _BATCH, write=False, store=self.store.url)
-        runner = self._executor.runner(step, compile_comparison(self.plan, step))
+        runner = self._executor.runner(step, program)
         try:
             results = runner.run([one.shard for one in shards], lambda _: task)
         finally:
