@@ -23,5 +23,6 @@ def order_of(params: Mapping[str, Any]) -> str:
         return "length(text) DESC"
     if keep == NEWEST:
         field = ".".join(map(ident, keys_of(params.get("date_key") or "date")))
-        return f"TRY_CAST(CAST({field} AS VARCHAR) AS TIMESTAMPTZ) DESC"
+        # as text: of JSON, which a field of several kinds is, without its quotes
+        return f"TRY_CAST(json_extract_string(to_json({field}), '$') AS TIMESTAMPTZ) DESC"
     return "" if keep == FIRST else str(keep)
