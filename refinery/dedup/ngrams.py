@@ -26,6 +26,8 @@ from refinery.workers.executor import Executor
 
 # Bytes of match keys of a group of files, whose n-grams one task divides.
 _GROUP = 128 << 20
+# Most bytes of a filter that one task holds as a whole.
+_IN_ONE = 1 << 30
 # Most bits that the n-grams of open units lack, for one task to decide these units.
 MOST_OPEN = 20_000_000
 
@@ -55,7 +57,7 @@ class NgramTasks:
 
         Raises OperatorError beyond a safety limit.
         """
-        if size // 8 <= self._executor.worth:
+        if size // 8 <= self._executor.worth and FilterSize.of(self._expected or 1, self._rate).bytes <= _IN_ONE:
             return self._in_one(notes)
         groups = self._sized(size)
         filter_size = FilterSize.of(self._expected or groups.ngrams, self._rate)

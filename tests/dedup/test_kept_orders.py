@@ -72,5 +72,7 @@ def test_a_field_called_newest_is_named_in_quotes(tmp_path: Path) -> None:
 def test_dates_among_values_of_other_kinds_are_dates(tmp_path: Path) -> None:
     """Such a field is JSON, whose texts have quotes."""
     values = [20240501, "2024-05-01", None, True, "2024-05-02T00:00:00Z", "soon"]
-    text, notes = kept(tmp_path, {"keep": "newest"}, [{"text": f"{n}", "date": value} for n, value in enumerate(values)])
+    text, notes = kept(
+        tmp_path, {"keep": "newest"}, [{"text": f"{n}", "date": value} for n, value in enumerate(values)]
+    )
     assert text == "4" and "4 of 6 compared samples have no date" in notes[0]

@@ -165,6 +165,18 @@ def test_a_filter_in_parts_decides_as_one_in_order(
             assert one == {unit: f"{a} of {b} n-grams in the filter" for unit, (a, b) in expected.items()}
 
 
+def test_a_large_filter_of_few_n_grams_is_filled_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A task then holds one part, however many n-grams are expected."""
+    params = {"duplicate_threshold": 0.7, "remember": "kept", "level": "both", "false_positive_rate": 0.01}
+    texts = chains(3, 60)
+    one, notes, none = found_in(tmp_path / "one", texts, [20], 1 << 40, expected_ngrams=10**6, **params)
+    monkeypatch.setattr(ngrams, "_IN_ONE", 10**6)
+    parts, notes_of_parts, fillings = found_in(
+        tmp_path / "parts", texts, [20], 1 << 40, expected_ngrams=10**6, **params
+    )
+    assert parts == one and notes_of_parts == notes and none == 0 < fillings
+
+
 def test_all_kernels_of_a_filter_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ngram_filter, "_LEAST_BITS", 1024)
     params = {"duplicate_threshold": 0.6, "remember": "kept", "level": "paragraph", "false_positive_rate": 0.1}

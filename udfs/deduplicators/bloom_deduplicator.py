@@ -74,6 +74,7 @@ OPERATOR = {
             "default": None,
             "nullable": True,
             "min": 1,
+            "max": 1_000_000_000_000,
             "doc": "Distinct n-grams for which the filter has room; null: as many as the input has n-grams.",
         },
         "false_positive_rate": {

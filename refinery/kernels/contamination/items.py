@@ -151,6 +151,8 @@ def _fields(one: EvaluationSet, row: Row, where: str) -> dict[str, tuple[str, ..
         chosen[ID] = tuple(name for name in row if str(name).lower() in NAMES[ID])[:1]
     if not any(chosen.get(part) for part in (PROMPT, PASSAGE)) and not given:
         alone = [name for name in row if str(name).lower() in _ALONE][:1]
+        if not row:
+            raise SetError(f"{where}: an item without fields; leave it out of the set")
         if not alone and not chosen[ANSWER]:
             raise SetError(
                 f"{where}: none of the fields {', '.join(map(written, row))} has a usual name of a prompt or passage; write "

@@ -151,6 +151,7 @@ def test_half_surrogate_pairs_are_question_marks(tmp_path: Path) -> None:
     ("content", "settings", "message"),
     [
         ('{"question": ' + "[" * 100_000, {}, "nested too deeply"),
+        ('{"question": "Who?"}\n{}', {}, "set.jsonl:2): an item without fields"),
         ('{"question": "Who?"}', {"prompt": 3}, "prompt is 3; write the name of a field, or a list of names"),
         ('{"question": "Who?"}', {"prompt": {"a": "b"}}, "write the name of a field, or a list of names"),
     ],
