@@ -12,9 +12,11 @@ from refinery.kernels.core.arrow import structs, texts
 from refinery.kernels.core.blocks import (
     BLOCK,
     any_of,
+    count_set,
     first_set,
     is_byte,
     lanes,
+    last_set,
     letters,
     line_feeds,
     low_bits,
@@ -62,28 +64,72 @@ def _measure_rows(data, offsets, valid, table, stops, seen, counts):
     for row in range(len(valid)):
         begin, end = offsets[row], offsets[row + 1]
         while valid[row] and begin < end:
-            stop = _add_word(data, begin, end, table, counts[row])
-            number = listed(stops, data, begin, stop)
-            if seen[number] != row and number:
-                seen[number] = row
-                counts[row, STOPS] += 1
-            begin = stop + 1
+            feeds = _word_ends(data, begin, end)
+            if feeds:
+                size = _add_words(data, begin, feeds, counts[row])
+            else:
+                size = _add_any_word(data, begin, end, table, counts[row]) - begin
+                feeds = np.uint64(1) << np.uint64(min(size, BLOCK - 1))
+            if counts[row, STOPS] < len(seen) - 1:
+                _find_stops(data, begin, begin + size, feeds, stops, seen, row, counts)
+            begin += size + 1
 
 
 @inlined
-def _add_word(data, begin, end, table, counts):
-    """Measure the word that begins at `begin`; returns its end."""
-    if begin + BLOCK <= len(data):
-        size = min(first_set(line_feeds(data, begin)), end - begin)
-        here = low_bits(size)
-        if size < BLOCK and not wide(data, begin) & here:
-            counts[WORDS] += 1
-            if _inked(data, begin) & here:
-                counts[INKED_WORDS] += 1
-                counts[INKED_CHARS] += size
-                counts[ALPHAS] += letters(data, begin) & here != 0
-            return begin + size
-    return _add_any_word(data, begin, end, table, counts)
+def _word_ends(data, begin, end):
+    """Ends of the ASCII words from `begin` on within 64 bytes, as bits: line feeds, or the end of the text."""
+    if begin + BLOCK > len(data):
+        return np.uint64(0)
+    size = min(BLOCK, end - begin)
+    feeds = line_feeds(data, begin) & low_bits(size)
+    if size < BLOCK and not (feeds >> np.uint64(size - 1)) & np.uint64(1):
+        feeds |= np.uint64(1) << np.uint64(size)
+    ascii_size = first_set(wide(data, begin))
+    return feeds & low_bits(min(ascii_size + (ascii_size >= size), BLOCK))
+
+
+@inlined
+def _add_words(data, begin, feeds, counts):
+    """Measure the words that end where `feeds` has a bit; returns the place of the last one.
+
+    A sum carries a bit from the begin of each word through characters without a property: it reaches the end of the word if
+    none has the property.
+    """
+    size = last_set(feeds)
+    inner = low_bits(size) & ~feeds
+    begins = ((feeds << np.uint64(1)) | np.uint64(1)) & low_bits(size + 1)
+    words = count_set(feeds)
+    lacking = ((inner & ~_inked(data, begin)) + begins) & feeds
+    counts[WORDS] += words
+    counts[INKED_WORDS] += words - count_set(lacking)
+    counts[ALPHAS] += words - count_set(((inner & ~letters(data, begin)) + begins) & feeds)
+    counts[INKED_CHARS] += size - words + 1 - _marks(feeds, lacking)
+    return size
+
+
+@inlined
+def _find_stops(data, begin, end, feeds, stops, seen, row, counts):
+    """Note the stop words among the words that end where `feeds` has a bit, or at `end`."""
+    at = begin
+    while feeds:
+        stop = min(begin + first_set(feeds), end) if feeds & (feeds - np.uint64(1)) else end
+        number = listed(stops, data, at, stop)
+        if seen[number] != row and number:
+            seen[number] = row
+            counts[row, STOPS] += 1
+        at = stop + 1
+        feeds &= feeds - np.uint64(1)
+
+
+@inlined
+def _marks(feeds, lacking):
+    """Bytes of the words that end where `lacking` has a bit."""
+    total = 0
+    while lacking:
+        stop = first_set(lacking)
+        total += stop - 1 - last_set(feeds & low_bits(stop))
+        lacking &= lacking - np.uint64(1)
+    return total
 
 
 @kernel

@@ -59,6 +59,24 @@ def test_words(values: list[str | None]) -> None:
     assert gopher_words(found.field("joined"), STOPS).to_pylist() == expected(values, words)
 
 
+@given(
+    st.lists(
+        st.lists(
+            st.sampled_from([*STOPS, ".", "(", "a1", "é", "…", "-" * 30, "y" * 62, "y" * 63]), min_size=1, max_size=60
+        )
+    )
+)
+@settings(max_examples=share_of(300))
+def test_words_at_every_place_in_blocks(texts: list[list[str]]) -> None:
+    found = gopher_words(pa.array(["\n".join(text) for text in texts], pa.string()), STOPS).to_pylist()
+    for measures, text in zip(found, texts, strict=True):
+        inked = [word for word in text if any(char not in MARKS and char not in END_MARKS for char in word)]
+        assert measures == {
+            "words": len(text), "inked": len(inked), "inked_chars": sum(map(len, inked)),
+            "alphas": sum(any(map(str.isalpha, word)) for word in text), "stops": len({*STOPS} & {*text}),
+        }  # fmt: skip
+
+
 @given(st.lists(st.none() | st.lists(st.sampled_from(LINES), max_size=30).map("".join), max_size=5))
 @settings(max_examples=share_of(300))
 def test_lines_and_marks(values: list[str | None]) -> None:
