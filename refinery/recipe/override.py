@@ -1,7 +1,7 @@
 """Changes to a recipe by the command line.
 
-`--trace_num 50` and `--words_num_filter.max_num 500` as Data-Juicer has it (dashes are underscores, a comma list or a
-JSON list is a list, no value is `true`), and `--set process.3.max_num=500` for any place: steps by number from 1, by
+`--trace_num 50` and `--words_num_filter.max_num 500` as Data-Juicer has it (dashes in names of keys, operators and parameters
+are underscores, but not in what a parameter maps, as `zh-cn`; a comma list or a JSON list is a list, no value is `true`), and `--set process.3.max_num=500` for any place: steps by number from 1, by
 their name, or by an operator that stands once.
 """
 
@@ -85,7 +85,7 @@ def _option(name: str, value: str) -> Override:
     if head not in KEYS and not others and head != SKIP:
         near = suggestion(head, [*KEYS, SKIP])
         raise RecipeError([Problem(f"--{name}", "there is no such option or key of a recipe", near)])
-    path = (head, *(other.replace("-", "_") for other in others))
+    path = (head, *others)
     if path == (SKIP,):
         return Override(path, value, f"--{name}", is_text=False)
     return Override(path, value, f"--{name}", every=head not in KEYS)
@@ -94,13 +94,28 @@ def _option(name: str, value: str) -> Override:
 def parse_set(text: str) -> Override:
     """Parse a `--set` value: `process.3.max_num=500`. Raises RecipeError if it is not `path=value`."""
     path, equals, value = text.partition("=")
-    parts = tuple(part.strip().replace("-", "_") for part in path.split("."))
+    parts = tuple(part.strip() for part in path.split("."))
+    parts = (_name(parts[0]), *parts[1:])
     if not equals or not all(parts):
         raise RecipeError([Problem("--set", f"{text!r} is not path=value", "Write --set process.3.max_num=500.")])
     if parts[0] not in KEYS:
         near = suggestion(parts[0], KEYS)
         raise RecipeError([Problem(f"--set {path}", f"there is no key {parts[0]!r}", near)])
     return Override(parts, value, f"--set {path}")
+
+
+def _name(part: str) -> str:
+    """A part of a path that names a key, an operator or a parameter."""
+    return part.replace("-", "_")
+
+
+def _begin_of(path: AnySequence[str], steps: AnySequence[Called]) -> tuple[list[int], list[str]]:
+    """The steps that a path begins with, and the rest of the path; dashes in the name of a step may stand for underscores."""
+    numbers, rest = begin_of(path, steps)
+    if not numbers:
+        numbers, rest = begin_of([_name(part) for part in path], steps)
+        rest = list(path[len(path) - len(rest) :])
+    return numbers, rest
 
 
 def parse_variables(texts: AnySequence[str]) -> dict[str, Variable]:
@@ -142,7 +157,7 @@ def _python(override: Override, problems: Problems) -> Node:
 
 def _apply_to_all(root: Mapping, override: Override, value: Node, problems: Problems) -> None:
     name, place, steps = override.path[0], SourcePlace(override.option), _called(root)
-    numbers, rest = begin_of(override.path, steps)
+    numbers, rest = _begin_of(override.path, steps)
     if not numbers:
         problems.add(place, f"the recipe has no step {name!r}{did_you_mean(name, [*_names(steps), *KEYS])}")
     for number in numbers:
@@ -182,23 +197,23 @@ class _Setter:
         if head == "process" and rest:
             self._set_step(root, rest)
         else:
-            self._set_in(root, [head, *rest])
+            self._set_in(root, [head, *map(_name, rest[:1]), *rest[1:]])
 
     def _set_step(self, root: Mapping, path: list[str]) -> None:
         steps, named = _steps(root), _called(root)
-        numbers, rest = begin_of(path, named)
+        numbers, rest = _begin_of(path, named)
         number = self._number(path[0], numbers, named)
         if number is None:
             return
         item, name = steps[number - 1], named[number - 1][0]
         if name is None:
             return  # the item itself is reported
-        rest = rest[1:] if rest[:1] == [name] else rest
+        rest = rest[1:] if rest and _name(rest[0]) == name else rest
         if not rest:
             return self._fail(f"step {number} is not one value", f"Name a parameter: process.{number}.max_num=500.")
         if isinstance(item, Scalar):
             item = steps[number - 1] = Mapping({name: Entry(item.place, Scalar(None, None, item.place))}, item.place)
-        self._set_in(item, [name, *rest])
+        self._set_in(item, [name, _name(rest[0]), *rest[1:]])
 
     def _number(self, text: str, matches: list[int], steps: AnySequence[Called]) -> int | None:
         """The one step that is meant. matches: the steps that are called so, or the number itself."""

@@ -80,6 +80,7 @@ def test_keys(arguments: list[str], key: str, expected: Any) -> None:
         ("process.1.text_key=meta.body", 1, "text_key", "meta.body"),
         ("process.5.extra.a.b=2", 5, "extra", {"a": {"b": 2}}),
         ("process.5.extra.c.d=x", 5, "extra", {"a": {"b": 1}, "c": {"d": "x"}}),
+        ("process.5.extra.a.zh-cn=2", 5, "extra", {"a": {"b": 1, "zh-cn": 2}}),
         ("process.5.extra=[1, {a: b}]", 5, "extra", (1, {"a": "b"})),
         ("process.5.pattern=[a-z]+", 5, "pattern", "[a-z]+"),
         ("process.5.pattern=[a-z]", 5, "pattern", "[a-z]"),

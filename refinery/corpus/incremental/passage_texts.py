@@ -18,9 +18,9 @@ from refinery.kernels.core.arrow import numbers
 from refinery.planning.compilation import compile_comparison
 from refinery.planning.plan import CompiledStage, Plan
 from refinery.storage.local import LocalStore
+from refinery.workers.executor import ThreadExecutor
 from refinery.workers.match_keys import SHARD_BITS
 from refinery.workers.tasks import Task
-from refinery.workers.thread_executor import ThreadExecutor
 
 _BATCH = 16 << 20
 _ROWS = 1024  # excerpts that are in memory at once
