@@ -30,6 +30,7 @@ CALLERS = """
     tests/kernels/contamination/test_folded_words.py::test_n_grams_end_with_their_text
     tests/kernels/contamination/test_item_search.py::test_other_numbers_are_another_problem
     tests/kernels/contamination/test_joined_grams.py
+    tests/kernels/contamination/test_numbering.py
     tests/kernels/core/test_decimals.py::test_edges
     tests/kernels/dedup/test_hamming.py::test_clusters_among_random_values
     tests/kernels/dedup/test_line_units.py::test_examples
