@@ -284,8 +284,7 @@ class _Compiler(ChainNames):
 
     def _read_removed(self, step: Any, kind: str = "removed") -> str:
         """The column of the batch with the units to remove, the places of items to compare, or the size of a cluster."""
-        name = self.names.fixed(kind, step.index)
-        self.chain.removed = name
+        name = self.chain.removed = self.names.fixed(kind, step.index)
         self._from_source(name, BatchRead(self.reads.give_fixed("removed", name)))
         return name
 

@@ -11,7 +11,7 @@ from refinery.dedup.audit.parts import TextParts
 
 
 class Reading(Protocol):
-    """What to take of samples. measure: the place of their texts, and how these are compared."""
+    """Request for samples. measure: the place of their texts, and how these are compared."""
 
     @property
     def measure(self) -> Measure: ...

@@ -38,7 +38,7 @@ class ReplayedTexts:
     replay: RowReplay
 
     def each(self, step: Any, reading: Reading, wanted: Mapping[int, Any]) -> dict[int, Any]:
-        """What a reading takes of the samples that reached a deduplicator, by row."""
+        """Read the samples that reached a deduplicator, by row."""
         by_shard: dict[int, list[RowPosition]] = defaultdict(list)
         for place in map(self.replay.place, wanted):
             by_shard[place.shard.index].append(place)

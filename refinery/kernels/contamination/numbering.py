@@ -32,7 +32,7 @@ def numbered(keys: np.ndarray) -> Numbered:
 
 
 def texts_with(numbers: np.ndarray, offsets: np.ndarray, count: int) -> np.ndarray:
-    """How many texts have the key of each number (int64). offsets: where the keys of each text begin, and the end."""
+    """The number of texts that have each key, by its number (int64). offsets: where the keys of each text begin, and the end."""
     last, texts = np.full(count, -1, np.int64), np.zeros(count, np.int64)
     _texts_with(numbers, offsets, last, texts)
     return texts

@@ -28,7 +28,7 @@ class Texts(Protocol):
     """Source of the texts of samples; rows are numbers in the whole input."""
 
     def each(self, step: Any, reading: Reading, wanted: Mapping[int, Any]) -> dict[int, Any]:
-        """What a reading takes of the samples that reached a deduplicator, by row. wanted: what is asked of each row."""
+        """Read the samples that reached a deduplicator, by row. wanted: what is asked of each row."""
 
 
 def whole_texts(texts: Texts, step: Any, measure: Measure, rows: Iterable[int]) -> dict[int, ComparedText]:
@@ -40,7 +40,7 @@ def whole_texts(texts: Texts, step: Any, measure: Measure, rows: Iterable[int]) 
 def read_texts(
     executor: Executor, store: Store, shards: Sequence[Shard], reading: Reading, wanted: Mapping[int, Any]
 ) -> dict[int, Any]:
-    """What a reading takes of samples by their codes (shard and number in it), as `workers.match_keys` has them.
+    """Read samples by their codes (shard and number in it), as `workers.match_keys` has them.
 
     executor: runs a task for each shard. shards: as a stage has left them, by index. store: with their files. wanted: what is asked of each sample, by code.
     """
@@ -66,7 +66,7 @@ def _spool(store: Store) -> Spool | None:
 
 
 def texts_of_shard(place: TaskPlace, store: str, call: str) -> str:
-    """What a reading takes of some samples of a shard; see `read_texts`. A task. store: with the shard's files."""
+    """Read some samples of a shard; see `read_texts`. A task. store: with the shard's files."""
     asked = from_json(call)
     shard, rows, reading = asked["shard"], asked["rows"], reading_of(asked["reading"])
     part = replace(shard.part or Part(None), removed=None, removed_in=None, only=rows, tables=())
