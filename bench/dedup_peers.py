@@ -5,7 +5,7 @@
 
 Each comparison is a recipe of one step and a peer's script in bench/peers that does the same: n-grams in a Bloom filter (datatrove's
 SingleBloomFilter), MinHash with datatrove's 14 x 8 and with text-dedup's parameters, embeddings above a cosine of 0.95 (SemHash, whose vectors
-are read from the same file), substrings that occur twice (the suffix array and its common prefixes by pydivsufsort, without
+are read from the same Parquet file, so its environment needs pyarrow), substrings that occur twice (the suffix array and its common prefixes by pydivsufsort, without
 removing anything). Every figure is a whole command, from start to exit, the best of --repeats; the commands of a comparison take turns, so
 that both have the same machine. A peer that is not named is left out. Writes results.json and results.md into --out.
 """
