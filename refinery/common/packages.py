@@ -18,3 +18,9 @@ def installed_version(name: str) -> str:
     text = metadata.distribution(name).read_text("METADATA") or ""
     match = _VERSION.search(text.partition("\n\n")[0])
     return match[1] if match else metadata.version(name)
+
+
+@cache
+def installed() -> list[tuple[str, str]]:
+    """Names and versions of all installed packages, in order: a tenth of a second for some hundreds."""
+    return sorted((one.name, one.version) for one in metadata.distributions())

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import unicodedata
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,18 +11,16 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.common.cached import cached
-from refinery.common.digest import digest_of_file
 from refinery.common.paths import paths_in, printable
-from refinery.common.shared_arrays import shared_arrays
 from refinery.kernels.contamination.item_index import ARRAYS, ItemIndex, item_index
 from refinery.kernels.contamination.item_search import Found, search
 from refinery.kernels.contamination.item_texts import UNITS
 from refinery.kernels.contamination.items import EvaluationSet, evaluation_sets, files_of_set, items_of
-from refinery.kernels.contamination.set_files import SetError, below, files_of, rows_of, written
+from refinery.kernels.contamination.set_files import SetError, below, files_of, rows_of, suffix_of, written
+from refinery.kernels.contamination.shared_index import contents, shared_index
 from refinery.kernels.contamination.word_weights import LISTS
 from refinery.kernels.core.arrow import Texts, ints, of_texts, structs, texts
 from refinery.kernels.core.file_state import state_of
-from refinery.kernels.core.library import sources_digest
 
 PASSAGE = 300  # characters of a passage that are shown
 _TEXT_FIELDS = ("text", "content", "raw_content")
@@ -92,22 +88,22 @@ def _index(given: str, min_words: int, files: Any) -> ItemIndex:
     def make() -> list[np.ndarray]:
         return item_index(sets, [*common_texts(common)], min_words).arrays()
 
-    return ItemIndex.of_arrays(shared_arrays("contamination", _key(sets, common, min_words), ARRAYS, make))
+    arrays = shared_index("contamination", ARRAYS, lambda: _facts(sets, common, min_words), make)
+    return ItemIndex.of_arrays(arrays)
 
 
-def _key(sets: Sequence[EvaluationSet], common: Any, min_words: int) -> str:
-    """Digest of all that an index depends on: contents and names of files, parameters, code, and what Unicode Python has."""
+def _facts(sets: Sequence[EvaluationSet], common: Any, min_words: int) -> list[Any]:
+    """All that an index depends on: contents and names of files, parameters, word lists."""
     own = [
-        (one.name, {**one.settings, "path": ""}, [(below(file, one.path), _digest(file)) for file in files_of_set(one)])
+        (
+            one.name,
+            {**one.settings, "path": ""},
+            [(below(file, one.path), contents(file)) for file in files_of_set(one)],
+        )
         for one in sets
     ]
-    shared = [(_is_plain(file), file.lower()[-16:], _digest(file)) for file in _common_files(common)]
-    code = sources_digest(), [_digest(file) for file in LISTS], unicodedata.unidata_version
-    return hashlib.sha256(json.dumps([own, shared, min_words, code]).encode()).hexdigest()
-
-
-def _digest(file: str | Path) -> str:
-    return digest_of_file(file).hexdigest()
+    shared = [(_is_plain(file), suffix_of(Path(file)), contents(file)) for file in _common_files(common)]
+    return [own, shared, min_words, [contents(file) for file in LISTS]]
 
 
 def _common_files(common: Any) -> list[str]:

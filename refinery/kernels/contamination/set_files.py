@@ -39,7 +39,9 @@ def files_of(path: str, split: str = "") -> list[str]:
         if not place.is_file():
             raise SetError(f"{printable(path)}: there is no such file or folder")
         return [path]
-    below = [file for file in sorted(place.rglob("*")) if file.is_file() and _suffix(file) and file.name not in _ABOUT]
+    below = [
+        file for file in sorted(place.rglob("*")) if file.is_file() and suffix_of(file) and file.name not in _ABOUT
+    ]
     below = [
         file for file in below if not any(part.startswith((".", "cache-")) for part in file.relative_to(place).parts)
     ]
@@ -51,7 +53,7 @@ def files_of(path: str, split: str = "") -> list[str]:
     return [str(file) for file in chosen]
 
 
-def _suffix(file: Path) -> str:
+def suffix_of(file: Path) -> str:
     """The suffix that tells the format, empty for none; `.gz` behind it is allowed for texts."""
     name = file.name.lower().removesuffix(".gz")
     return next((suffix for suffix in SUFFIXES if name.endswith(suffix)), "")
@@ -74,7 +76,7 @@ def written(value: Any) -> str:
 
 def rows_of(file: str, name: str = "") -> Iterator[tuple[str, Row]]:
     """The rows of a file, each with its place for messages and names. name: of the file in places. Raises SetError."""
-    suffix = _suffix(Path(file))
+    suffix = suffix_of(Path(file))
     readers: dict[str, Any] = {
         ".json": _json,
         ".csv": partial(_csv, delimiter=","),

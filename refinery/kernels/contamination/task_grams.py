@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from refinery.common.cached import cached
+from refinery.common.packages import installed, installed_version
 from refinery.kernels.contamination.gram_table import GramTable, gram_table
 from refinery.kernels.contamination.items import name_of
 from refinery.kernels.contamination.joined_grams import first_grams, gram_keys
-from refinery.kernels.contamination.set_files import Row, SetError, files_of, rows_of, written
+from refinery.kernels.contamination.set_files import Row, SetError, files_of, rows_of, suffix_of, written
+from refinery.kernels.contamination.shared_index import contents, shared_index
 from refinery.kernels.core.arrow import each, of_texts, structs
 from refinery.kernels.core.file_state import state_of
 from refinery.kernels.dedup.minhash_normalize import simplified
@@ -36,6 +40,18 @@ class TaskIndex(NamedTuple):
     table: GramTable
     tasks: Sequence[str]
 
+    def arrays(self) -> list[np.ndarray]:
+        """All of it as arrays."""
+        return [*self.table, np.frombuffer(json.dumps(self.tasks).encode(), np.uint8)]
+
+    @staticmethod
+    def of_arrays(arrays: Sequence[np.ndarray]) -> TaskIndex:
+        """The index whose `arrays` these are."""
+        *table, tasks = arrays
+        return TaskIndex(GramTable(*table), json.loads(tasks.tobytes()))
+
+
+ARRAYS = len(GramTable._fields) + 1
 
 # File, its name as a task, and its state.
 File = tuple[str, str, tuple[int, ...]]
@@ -64,7 +80,17 @@ def check_items(file: File, grams: Grams) -> None:
 
 @cached(2)
 def task_index(files: tuple[File, ...], grams: Grams) -> TaskIndex:
-    """The index of the items of files. Raises SetError."""
+    """The index of the items of files: made once for their contents on this machine, and mapped by all processes. Raises SetError."""
+    own = installed_version("regex") if language_words.is_english(grams.language) else installed()
+
+    def facts() -> Any:
+        return [[(name, suffix_of(Path(file)), contents(file)) for file, name, _ in files], grams, own]
+
+    arrays = shared_index("task_ngrams", ARRAYS, facts, lambda: _task_index(files, grams).arrays())
+    return TaskIndex.of_arrays(arrays)
+
+
+def _task_index(files: tuple[File, ...], grams: Grams) -> TaskIndex:
     items = [item for file in files for item in _items(file, grams)]
     queries = _words(of_texts([query for _, query, _ in items]), grams)
     labels = _words(of_texts([label for _, _, label in items]), grams)
