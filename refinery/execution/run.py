@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
@@ -35,7 +35,6 @@ from refinery.execution.stage_tasks import folder_of
 from refinery.execution.table_maker import maker_of
 from refinery.io.model import Written
 from refinery.io.python_data.kinds import in_memory
-from refinery.io.readers.read import count_rows
 from refinery.io.side_files import SideFiles
 from refinery.io.unchanged import same_files
 from refinery.monitoring.log import logged
@@ -66,7 +65,7 @@ from refinery.workers.worker import ShardResult
 
 __all__ = ["Extension", "Outcome", "Plan", "Progress", "execute"]
 
-MakeRunner = Callable[[Plan, Store, Sequence[int]], StageRunner]
+MakeRunner = Callable[[Plan, Store], StageRunner]
 
 
 def execute(
@@ -120,11 +119,10 @@ def _read(prepared: Plan) -> tuple[str, ...]:
     return (*(source.path for source in prepared.sources if source.path and source.table is None), *prepared.beside)
 
 
-def runner_of(prepared: Plan, store: Store, first_rows: Sequence[int]) -> StageRunner:
+def runner_of(prepared: Plan, store: Store) -> StageRunner:
     """The stages of a recipe on the backend of its `executor_type`, with checkpoints."""
     backend = backend_of(prepared, store)
-    kept = Checkpoints(prepared, store)
-    return StageRunner(prepared, store, backend, kept=kept, sink=backend.sink(), first_rows=first_rows)
+    return StageRunner(prepared, store, backend, kept=Checkpoints(prepared, store), sink=backend.sink())
 
 
 def execute_prepared(
@@ -203,7 +201,7 @@ def _execute(job: RunJob, make: MakeRunner, hint: ResumeHint) -> Outcome:
     store = job.place.parts()
     with (
         _tidied(store, prepared.recipe.use_cache),
-        make(prepared, store, _first_rows(prepared)) as stages,
+        make(prepared, store) as stages,
     ):
         hint.watch(stages)
         stages.overwrite, stages.noted = job.overwrite, job.noted
@@ -320,17 +318,6 @@ def _fresh(run_dir: RunDir, belongings: OwnedFiles) -> None:
         belongings.remove(old)
     if run_dir.trace.is_dir() and not any(run_dir.trace.iterdir()):
         run_dir.trace.rmdir()
-
-
-def _first_rows(prepared: Plan) -> list[int]:
-    """Each shard's first row number, counted beforehand only if a step's SQL names `_row`; else zeros."""
-    if not any(planned.program.uses_row for planned in prepared.stages):
-        return [0] * len(prepared.shards)
-    first, firsts = 0, []
-    for shard in prepared.shards:
-        firsts.append(first)
-        first += count_rows(shard)
-    return firsts
 
 
 def _watched(

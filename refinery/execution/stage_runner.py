@@ -16,7 +16,7 @@ from refinery.execution.quarantine_limit import QuarantineLimit
 from refinery.execution.result_store import NoResultStore, ResultStore
 from refinery.execution.run_facts import ComputedRunFacts, RunFacts, StageFacts
 from refinery.execution.stage_barrier import StageBarrier
-from refinery.execution.stage_tasks import StageTasks, folder_of, left_of
+from refinery.execution.stage_tasks import StageTasks, first_rows, folder_of, left_of
 from refinery.io.model import Shard
 from refinery.io.readers.shared_decompression import relayed
 from refinery.monitoring.log import event
@@ -45,7 +45,7 @@ class StageRunner:
     """Runs stages; the workers stay until the end, because traces are made by running chosen rows again.
 
     backend: runs the shards. facts: known before the run. kept: results of earlier runs, and of this one for the next.
-    sink: the export. first_rows: each shard's first row number, where a step's SQL names `_row`.
+    sink: the export.
     """
 
     def __init__(
@@ -56,14 +56,13 @@ class StageRunner:
         facts: RunFacts | None = None,
         kept: ResultStore | None = None,
         sink: ExportSink | None = None,
-        first_rows: Sequence[int] = (),
     ) -> None:
         self.prepared, self.store, self.backend = prepared, store, backend
         self.facts, self.kept, self.sink = facts or ComputedRunFacts(), kept or NoResultStore(), sink or NoExport()
         self.finished = 0  # shards of all stages that are done
         self.overwrite = False  # an export that has changed since a run wrote it may be replaced
         self.noted: Noted | None = None
-        self._first_rows = first_rows or [0] * len(prepared.shards)
+        self._first_rows: Sequence[int] = ()
         self._report: Report = _unreported
         self._began: Began = _unwatched
         self._pools = ExitStack()
@@ -87,6 +86,7 @@ class StageRunner:
         many rows are in quarantine.
         """
         prepared, allowance, self._began = self.prepared, self._allowance(report), began
+        self._first_rows = first_rows(prepared.stages, prepared.shards)
         self.kept.begin()
         self.facts.begin(self.store)
         barrier = StageBarrier(prepared, self.store, self.kept, self.backend)

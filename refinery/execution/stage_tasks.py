@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 import numpy as np
 
 from refinery.io.model import Part, Shard
 from refinery.io.readers.parts import source_of_part
+from refinery.io.readers.read import count_rows
 from refinery.io.readers.registry import reader_of
 from refinery.io.writers.registry import writer_of
 from refinery.io.writers.shared_file import SharedFile
@@ -21,7 +23,7 @@ from refinery.workers.tasks import ShardResult, Task
 class StageTasks:
     """Maker of the tasks of one stage.
 
-    first_row: each shard's first row number in the whole input, or 0. output: the export, if shards write it together.
+    first_rows: each shard's first row number in the whole input, or 0. output: the export, if shards write it together.
     batch_rows: least rows of a batch.
     """
 
@@ -52,6 +54,13 @@ class StageTasks:
             fields=recipe.export_fields if last else (),
             removed=recipe.removed_path is not None,
         )
+
+
+def first_rows(stages: Sequence[CompiledStage], shards: Sequence[Shard]) -> list[int]:
+    """Each shard's first row number, counted beforehand only if a step's SQL names `_row`; else zeros. Raises DataError."""
+    if not any(planned.program.uses_row for planned in stages):
+        return [0] * len(shards)
+    return [0, *accumulate(map(count_rows, shards[:-1]))] if shards else []
 
 
 def folder_of(planned: CompiledStage) -> str:

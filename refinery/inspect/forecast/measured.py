@@ -175,7 +175,7 @@ def _run(
     )
     marks = Marks()
     marks.add(*START)
-    outcome = execute_prepared(sampled, make=lambda prepared, store, _: MarkedRunner(prepared, store, marks))
+    outcome = execute_prepared(sampled, make=lambda prepared, store: MarkedRunner(prepared, store, marks))
     marks.add(0, "end")
     return parts_of(marks.marks, workers), outcome, marks
 

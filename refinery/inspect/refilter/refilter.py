@@ -105,11 +105,11 @@ def refilter(
         return Refiltered(outcome, again, tuple(notes), facts.decided - clock[0])
 
 
-def _runner(facts: StoredRunFacts, prepared: Plan, store: Store, first_rows: Sequence[int]) -> StageRunner:
+def _runner(facts: StoredRunFacts, prepared: Plan, store: Store) -> StageRunner:
     """The stages of the changed recipe: on this machine, from stored facts, which are not stored again."""
     backend = LocalBackend(prepared, store)
     sink = CopiedExport(facts, prepared.recipe, backend.sink())
-    return StageRunner(prepared, store, backend, facts, NoResultStore(), sink, first_rows)
+    return StageRunner(prepared, store, backend, facts, NoResultStore(), sink)
 
 
 def changed_recipe(
