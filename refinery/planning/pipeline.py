@@ -25,7 +25,7 @@ from refinery.planning.input_schema import ANY_FIELDS, SchemaSettings, find_sche
 from refinery.planning.ordering import reorder
 from refinery.planning.phase import Findings, Phase
 from refinery.planning.plan import CompileInputs, CompileSettings, Plan
-from refinery.planning.samples import UNKNOWN, Samples, check_samples, draw, leave_out, take_part
+from refinery.planning.samples import UNKNOWN, Samples, SampleSettings, check_samples, choose_samples
 from refinery.planning.shard_cut import Capacity, CutInput, CutSettings, cut_input, worker_count
 from refinery.planning.short_texts import notes_on_short_texts
 from refinery.planning.sizes import batch_sizes, mean_row
@@ -85,7 +85,9 @@ def walk(request: PlanRequest, dataset: Any = None) -> Phase[Plan]:
     sources = findings.take(discover(inputs, dataset, names.texts)) if request.reads else []
     as_found = stamps(sources)
     cut = findings.take(cut_input(CutSettings.of(recipe), sources, request.shard_size, request.capacity, place))
-    samples = _samples(request, names, cut, place, findings, from_files)
+    looks, samples = request.binds and request.looks, UNKNOWN
+    if cut.shards or (request.reads and not findings.problems):
+        samples = _samples(SampleSettings.of(recipe, place, from_files), names, cut, looks, findings)
     complete = request.runs and not findings.problems
     schema = findings.take(find_schema(SchemaSettings.of(recipe, library), samples, complete, place))
     bound = [] if schema is ANY_FIELDS else samples.bound
@@ -96,7 +98,7 @@ def walk(request: PlanRequest, dataset: Any = None) -> Phase[Plan]:
     if request.binds and bound is not None:
         findings.take(bind_stages(compiled, bound))
     notes = [*_of_part(recipe), *findings.notes, *_without_effect(recipe, library, samples.lines)]
-    if request.binds and request.looks and not findings.problems:
+    if looks and not findings.problems:
         notes += notes_on_short_texts(recipe.steps, library, recipe.text_key, samples.shards)
     workers, capacity = worker_count(recipe.np), request.capacity
     if recipe.limit is not None:
@@ -120,27 +122,12 @@ def require_bound(plan: Plan) -> None:
         raise error_of(findings.problems)
 
 
-def _samples(
-    request: PlanRequest, names: FieldNames, cut: CutInput, place: str, findings: Findings, from_files: bool
-) -> Samples:
-    """The samples that a run takes; all of them where there are problems, as drawing reads the whole input."""
-    recipe = request.recipe
-    if not cut.shards and (findings.problems or not request.reads):
-        return UNKNOWN
-    if not (request.binds and request.looks):
-        samples = Samples(cut.shards, cut.shards, cut.lines)
-    else:
-        samples = findings.take(check_samples(names, cut, place))
-    if findings.problems:
-        return samples
-    if from_files:
-        left_out = [source.left_out for source in recipe.inputs]
-        samples = findings.take(leave_out(samples, left_out, worker_count(recipe.np), place))
-        if findings.problems:
-            return samples
-        weights = [source.weight for source in recipe.inputs]
-        samples = findings.take(draw(samples, weights, recipe.max_sample_num, worker_count(recipe.np), place))
-    return findings.take(take_part(samples, recipe.sample, recipe.limit, place))
+def _samples(settings: SampleSettings, names: FieldNames, cut: CutInput, looks: bool, findings: Findings) -> Samples:
+    """The samples that a run takes; all of them where there are problems, as choosing reads the whole input."""
+    samples = Samples(cut.shards, cut.shards, cut.lines)
+    if looks:
+        samples = findings.take(check_samples(names, cut, settings.place))
+    return samples if findings.problems else findings.take(choose_samples(settings, samples))
 
 
 def _of_part(recipe: Recipe) -> list[str]:

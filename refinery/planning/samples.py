@@ -16,8 +16,9 @@ from refinery.io.model import Keys, Shard, Source
 from refinery.io.readers.read import read
 from refinery.io.sources import cut
 from refinery.planning.field_check import FieldNames, missing_fields
-from refinery.planning.phase import Phase, attempt
-from refinery.planning.shard_cut import CutInput
+from refinery.planning.phase import Findings, Phase, attempt
+from refinery.planning.shard_cut import CutInput, worker_count
+from refinery.recipe import Recipe
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,32 @@ class Samples:
 UNKNOWN = Samples([], [], known=False)
 
 
+@dataclass(frozen=True)
+class SampleSettings:
+    """Settings of a recipe that decide which samples of its input a run takes.
+
+    left_out: file of samples to leave out, of each input; "" for none. weights: of each input; none where samples are not drawn.
+    most: number of drawn samples. share, limit: of the part that is taken. For these three, None means all samples. place:
+    of the inputs in the recipe.
+    """
+
+    left_out: tuple[str, ...]
+    weights: tuple[float, ...]
+    most: int | None
+    share: float | None
+    limit: int | None
+    workers: int
+    place: str
+
+    @staticmethod
+    def of(recipe: Recipe, place: str, from_files: bool) -> SampleSettings:
+        """The settings of a recipe. from_files: the samples are those of its inputs, not a table that a program hands over."""
+        inputs = recipe.inputs if from_files else ()
+        files, weights = tuple(one.left_out for one in inputs), tuple(one.weight for one in inputs)
+        workers = worker_count(recipe.np)
+        return SampleSettings(files, weights, recipe.max_sample_num, recipe.sample, recipe.limit, workers, place)
+
+
 def check_samples(names: FieldNames, cut_input: CutInput, place: str) -> Phase[Samples]:
     """The samples of the cut input, with problems of the named fields that they lack."""
     shards, lines = cut_input.shards, cut_input.lines
@@ -52,6 +79,17 @@ def check_samples(names: FieldNames, cut_input: CutInput, place: str) -> Phase[S
     stand_in = attempt(partial(_stand_in, names.texts, shards), None, place)
     samples = Samples(shards, stand_in.value, lines, texts)
     return Phase(samples, (*by_place(problems), *stand_in.problems), tuple(notes))
+
+
+def choose_samples(settings: SampleSettings, samples: Samples) -> Phase[Samples]:
+    """The samples that a run takes: without those that inputs leave out, drawn by weights, of these a part."""
+    findings, place = Findings(), settings.place
+    samples = findings.take(leave_out(samples, settings.left_out, settings.workers, place))
+    if not findings.problems:
+        if settings.weights:
+            samples = findings.take(draw(samples, settings.weights, settings.most, settings.workers, place))
+        samples = findings.take(take_part(samples, settings.share, settings.limit, place))
+    return Phase(samples, tuple(findings.problems), tuple(findings.notes))
 
 
 def draw(samples: Samples, weights: Sequence[float], most: int | None, workers: int, place: str) -> Phase[Samples]:

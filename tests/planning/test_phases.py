@@ -17,7 +17,7 @@ from refinery.errors import DataError, RecipeError
 from refinery.execution.open import open_recipe
 from refinery.io.field_scan import profile_of
 from refinery.io.model import Shard
-from refinery.planning import input_schema, pipeline
+from refinery.planning import input_schema, samples
 from refinery.planning.input_schema import SchemaSettings
 from refinery.planning.phase import Phase
 from refinery.planning.pipeline import PlanRequest, prepare, require_bound, walk
@@ -91,7 +91,7 @@ def test_a_statistic_of_a_step_that_does_not_bind_is_known_to_later_stages(folde
 
 
 def test_drawing_samples_is_left_out_where_there_are_problems(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline, "draw", lambda *_: pytest.fail("all of the input is read"))
+    monkeypatch.setattr(samples, "draw", lambda *_: pytest.fail("all of the input is read"))
     dataset = {"max_sample_num": 1, "configs": [{"type": "local", "path": str(folder / "in.jsonl")}]}
     recipe = settings(folder, [LENGTH], dataset=dataset, text_keys="txet")
     phase = walk(PlanRequest(*open_recipe({key: value for key, value in recipe.items() if key != "dataset_path"})))
