@@ -13,10 +13,10 @@ from typing import Any
 
 import click
 
-from refinery.cli.commands import Opened
+from refinery.cli.commands import Opened, answer
 from refinery.cli.render import console
 from refinery.common.paths import shorter
-from refinery.corpus import change
+from refinery.corpus import change, verification
 from refinery.corpus import corpus as corpora
 from refinery.corpus.change import PLAIN, Report
 from refinery.corpus.cleaning import keep_last
@@ -24,7 +24,7 @@ from refinery.corpus.corpus import Corpus, SampleOutcome, Withdrawal
 from refinery.corpus.folder import CorpusFolder
 from refinery.corpus.manifest import Manifest
 from refinery.corpus.texts import SampleTexts, text_of
-from refinery.errors import Problem, RecipeError
+from refinery.errors import MismatchError, Problem, RecipeError
 from refinery.execution.open import changes_of
 
 # Files of an add that are listed. Characters of a text that are shown.
@@ -242,3 +242,20 @@ def keep(folder: Path, count: int, as_json: bool) -> None:
         click.echo(f"removed snapshots: {', '.join(map(str, removed))} ({size:,} bytes)")
     else:
         click.echo("nothing to remove")
+
+
+def verify(folder: Path, as_json: bool) -> None:
+    """`refinery corpus FOLDER --verify`. Raises MismatchError if a file is not as it was."""
+    checked = verification.verify(_folder(folder))
+    answer(as_json, lambda: {"ok": not checked.differences, **asdict(checked)}, _verified(checked))
+    if checked.differences:
+        raise MismatchError(f"{folder}: {len(checked.differences):,} files are not as their digests were recorded")
+
+
+def _verified(checked: verification.Verification) -> Iterator[str]:
+    """The outcome of a comparison for a terminal."""
+    yield from (shorter(line) for line in checked.differences)
+    if checked.without:
+        yield f"note: {checked.without:,} files of an earlier version of refinery have no digest"
+    if not checked.differences:
+        yield f"{checked.files:,} files, {console.size(checked.bytes)}, and the state of the engine are as their digests were recorded"

@@ -89,13 +89,17 @@ def withdraw(
 @click.option(
     "--keep", type=click.IntRange(1), metavar="N", help="Remove all snapshots but the last N, and their files."
 )
+@click.option("--verify", is_flag=True, help="Read all files, and compare them with their digests.")
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as one JSON object.")
-def corpus(folder: Path, row: str | None, keep: int | None, as_json: bool) -> None:
+def corpus(folder: Path, row: str | None, keep: int | None, verify: bool, as_json: bool) -> None:
     """List the snapshots of the corpus in FOLDER, and its adds."""
     from refinery.cli import corpus
 
-    if row is not None and keep is not None:
-        raise click.UsageError("--row and --keep exclude each other")
+    if (row is not None) + (keep is not None) + verify > 1:
+        raise click.UsageError("--row, --keep and --verify exclude each other")
+    if verify:
+        corpus.verify(folder, as_json)
+        return
     if row is not None:
         corpus.row(folder, row, as_json)
     elif keep is not None:

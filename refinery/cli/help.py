@@ -42,6 +42,7 @@ EXAMPLES = {
         "refinery corpus outputs/corpus",
         "refinery corpus outputs/corpus --row 2:17",
         "refinery corpus outputs/corpus --keep 5",
+        "refinery corpus outputs/corpus --verify",
     ),
     "demo": ("refinery demo",),
     "diff": ("refinery diff outputs/a outputs/b", "refinery diff outputs/a outputs/b --html diff.html"),

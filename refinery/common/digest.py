@@ -6,6 +6,7 @@ are SHA-256 over such digests.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,13 @@ class Digest:
     def hexdigest(self) -> str:
         """Digest of the bytes absorbed so far, as 32 hexadecimal digits."""
         return self._state.hexdigest()
+
+
+def digest_of_json(data: Any) -> str:
+    """Digest of plain data, whatever the order of names and the layout of its JSON."""
+    digest = Digest()
+    digest.update(json.dumps(data, ensure_ascii=False, sort_keys=True).encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
 
 
 def digest_of_stream(stream: Any, into: Digest | None = None, room: bytearray | None = None) -> Digest:

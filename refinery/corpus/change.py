@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
+from refinery.corpus.contents import require_contents
 from refinery.corpus.engine import Change, Delta, Engine, EngineRefusal
 from refinery.corpus.engines import engine_for
 from refinery.corpus.folder import CorpusFolder
@@ -187,12 +188,14 @@ def _identity_now(
 
 
 def _begun(folder: CorpusFolder, settings: Settings, identity: Identity | None) -> Manifest | None:
-    """The current snapshot, after what stopped commands have left is removed."""
+    """The current snapshot, whose files are as they were, after what stopped commands have left is removed."""
     folder.tidy()
     last = read_manifest(folder)
-    if last is not None and identity is not None and not settings.renew:
+    if last is None:
+        return None
+    if identity is not None and not settings.renew:
         require_same(str(folder.root), last.identity, identity)
-    return last
+    return require_contents(folder, last)
 
 
 def _not_yet(folder: CorpusFolder, last: Manifest, rows: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
@@ -278,7 +281,7 @@ class _Job:
             if not part.left and part.number not in added:
                 continue
             if part.left_out and part.number in rows:  # the file has its name when the snapshot is published
-                place = publication.here(part.left_out)
+                place = str(publication.here(part.left_out))
                 read = part_input(self.folder, replace(part, left_out=""))
                 inputs.append(replace(read, left_out=place, withdrawn=numbers_in(place)))
             else:

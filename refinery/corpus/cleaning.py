@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterable
 from pathlib import Path
 
 from refinery.corpus.folder import CorpusFolder
@@ -24,7 +23,7 @@ def keep_last(folder: CorpusFolder, count: int) -> tuple[list[int], int]:
         kept = [made for number in numbers[-count:] if (made := read(folder, number)) is not None]
         if not kept:
             raise DataError(f"{folder.root}: the corpus has no snapshot yet")
-        needed = {folder.path(name) for made in kept for name in _named(made)}
+        needed = {folder.path(name) for made in kept for name in made.names}
         removed = numbers[:-count]
         for number in removed:  # from now on it is no snapshot
             (folder.snapshot(number) / NAME).unlink()
@@ -35,12 +34,6 @@ def keep_last(folder: CorpusFolder, count: int) -> tuple[list[int], int]:
             if not any((folder.snapshots / name).iterdir()):
                 (folder.snapshots / name).rmdir()
         return removed, size
-
-
-def _named(made: Manifest) -> Iterable[str]:
-    """Names of the files that a snapshot needs."""
-    yield from (file.path for file in (*made.additions, *made.retractions, *made.outcomes))
-    yield from (part.left_out for part in made.parts if part.left_out)
 
 
 def _of(folder: Path, kept: list[Manifest]) -> list[Path]:

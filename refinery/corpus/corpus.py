@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from refinery.common.lazy import duckdb
 from refinery.corpus import change, manifest
+from refinery.corpus.contents import require_contents, require_recipe
 from refinery.corpus.folder import CorpusFolder
 from refinery.corpus.handed_over import handed_over
 from refinery.corpus.manifest import CorpusCounts, Manifest
@@ -81,6 +82,7 @@ class Corpus:
 
     @cached_property
     def _con(self) -> duckdb.DuckDBPyConnection:
+        require_contents(self.folder, self.manifest)
         con = duckdb.connect()
         con.execute(f"CREATE VIEW kept AS {query_of(self.manifest, self.folder)}").fetchall()
         con.execute(f"CREATE VIEW outcomes AS {outcomes_of(self.manifest, self.folder)}").fetchall()
@@ -95,7 +97,10 @@ class Corpus:
         return con
 
     def sql(self, query: str, params: Sequence[Any] | Mapping[str, Any] | None = None) -> duckdb.DuckDBPyRelation:
-        """A relation of a query over the views `kept` (the samples), `outcomes` (of every sample) and `parts` (the adds)."""
+        """A relation of a query over the views `kept` (the samples), `outcomes` (of every sample) and `parts` (the adds).
+
+        Raises DataError if a file of the snapshot has changed since it was published, which the first query looks at.
+        """
         return self._con.sql(query, params=params)
 
     @property
@@ -150,8 +155,7 @@ class Corpus:
 
 def recipe_of(folder: CorpusFolder, last: Manifest) -> tuple[Recipe, Library]:
     """The recipe of a corpus, and its operators."""
-    path = folder.snapshot(last.snapshot) / "recipe.yaml"
-    return open_recipe(path, need_inputs=False)
+    return open_recipe(require_recipe(folder, last), need_inputs=False)
 
 
 def add(
@@ -213,8 +217,7 @@ def withdraw(
     last = manifest.read(corpus)
     if last is None:
         raise DataError(f"{corpus.root}: the corpus has no samples yet")
-    path = corpus.snapshot(last.snapshot) / "recipe.yaml"
-    recipe, library = open_recipe(path, overrides, need_inputs=False)
+    recipe, library = open_recipe(require_recipe(corpus, last), overrides, need_inputs=False)
 
     def chosen(current: Manifest) -> Rows:
         return withdrawal.chosen(Selector(corpus, recipe, library, current))

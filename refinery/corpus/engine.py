@@ -22,6 +22,8 @@ PART, ROW = "_part", "_row"
 LINE = "_line"
 # Values of `step` in files of outcomes, besides the number of the step that has removed a sample.
 KEPT, QUARANTINED, WITHDRAWN = 0, -1, -2
+# Note of a change whose state before was damaged.
+ANEW = "all samples are published anew: files of the engine's state were missing or had changed"
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,9 @@ class Engine(Protocol):
 
     def apply(self, change: Change) -> Delta:
         """Compute a change. Raises EngineRefusal if it cannot be computed exactly because of the data."""
+
+    def differences(self, state: Path) -> list[str]:
+        """Reasons why the folder of a state is not as the engine has left it, by the contents of all files; none if it is."""
 
 
 class EngineRefusal(RefineryError):

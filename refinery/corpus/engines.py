@@ -12,6 +12,11 @@ from refinery.recipe import Recipe
 ENGINES: tuple[type[Engine], ...] = (IncrementalEngine, ReferenceEngine)
 
 
+def engine_of(name: str) -> Engine:
+    """The engine of a name."""
+    return next(made() for made in ENGINES if made().name == name)
+
+
 def engine_for(recipe: Recipe, library: Library, name: str | None = None) -> tuple[Engine, list[str]]:
     """The first engine that can compute changes of a recipe, and notes why those before it cannot. name: of the engine to take."""
     notes: list[str] = []

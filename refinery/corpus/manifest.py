@@ -8,17 +8,19 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from refinery.common.digest import digest_of_json
 from refinery.corpus.folder import CorpusFolder
 from refinery.errors import DataError
 
-# Name of the manifest in the folder of a snapshot.
-NAME = "manifest.json"
-_RESTORE = "Bring the file back from a copy, or make the corpus anew in another folder"
+# Names of the manifest, the recipe and the view in the folder of a snapshot.
+NAME, RECIPE, VIEW = "manifest.json", "recipe.yaml", "kept.sql"
+_DIGEST = "digest"
+RESTORE = "Bring the file back from a copy, or make the corpus anew in another folder"
 
 
 @dataclass(frozen=True)
 class InputFile:
-    """A file of a part. path: absolute, a URL, or relative to the corpus if it was copied. stamp: see `parts.stamp_of`. origin: where it was copied from."""
+    """A file of a part. path: absolute, a URL, or relative to the corpus if it was copied. stamp: see `stamps`. origin: where it was copied from."""
 
     path: str
     size: int
@@ -78,6 +80,15 @@ class DataFile:
 
 
 @dataclass(frozen=True)
+class Contents:
+    """Contents of a file of a snapshot. size: in bytes. digest: see `common.digest`. stamp: when it was last compared with the digest, see `stamps`."""
+
+    size: int
+    digest: str
+    stamp: str
+
+
+@dataclass(frozen=True)
 class CorpusCounts:
     """Samples of all parts: rows = kept + removed + quarantined + withdrawn."""
 
@@ -106,7 +117,7 @@ class Manifest:
     change: what was done, as plain data, such as `{"add": 3}`. additions, retractions, outcomes: all files that a reader needs,
     those of earlier snapshots included. columns: names and DuckDB types of the fields; "" for a field that is always NULL.
     lines: samples were carried as JSON lines. profile: of the fields of such samples that were ever kept. added,
-    retracted: samples of this snapshot. operators: folders of the recipe's operators.
+    retracted: samples of this snapshot. contents: of all files that a reader needs, by name.
     """
 
     snapshot: int
@@ -127,10 +138,18 @@ class Manifest:
     lines: bool
     profile: dict[str, Any] | None = None
     notes: tuple[str, ...] = field(default=())
+    contents: dict[str, Contents] = field(default_factory=dict)
 
     def text(self) -> str:
-        """The manifest as JSON."""
-        return json.dumps(asdict(self), ensure_ascii=False, indent=1) + "\n"
+        """The manifest as JSON, with a digest of itself."""
+        data = json.loads(json.dumps(asdict(self)))
+        return json.dumps({**data, _DIGEST: digest_of_json(data)}, ensure_ascii=False, indent=1) + "\n"
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the files that the snapshot needs, besides those of its recipe."""
+        tables = [file.path for file in (*self.additions, *self.retractions, *self.outcomes)]
+        return [*tables, *(part.left_out for part in self.parts if part.left_out)]
 
     def part(self, number: int) -> Part:
         """A part by its number."""
@@ -145,17 +164,18 @@ def read(folder: CorpusFolder, number: int | None = None) -> Manifest | None:
     path = folder.snapshot(current if number is None else number) / NAME
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
+        digest = data.pop(_DIGEST, None)
         made = _manifest(data)
     except FileNotFoundError:
         numbers = ", ".join(map(str, folder.numbers()))
         what = f"has no snapshot {current if number is None else number}; there are {numbers or 'none yet'}"
         raise DataError(f"{folder.root}: {what}") from None
     except (OSError, ValueError) as error:
-        raise DataError(f"{path}: cannot be read ({error})") from error
+        raise DataError(f"{path}: cannot be read ({error}). {RESTORE}") from error
     except (LookupError, TypeError, AttributeError) as error:
-        raise DataError(
-            f"{path}: is no manifest of a snapshot ({type(error).__name__}: {error}). {_RESTORE}"
-        ) from error
+        raise DataError(f"{path}: is no manifest of a snapshot ({type(error).__name__}: {error}). {RESTORE}") from error
+    if digest is not None and digest != digest_of_json(data):
+        raise DataError(f"{path}: has other contents than it was published with. {RESTORE}")
     _require_files(folder, made)
     return made
 
@@ -169,16 +189,16 @@ def _require_files(folder: CorpusFolder, made: Manifest) -> None:
         there = path.stat().st_size if path.is_file() else -1
         if there != size and (size or there < 0):
             what = "is gone" if there < 0 else f"has {there:,} bytes, not {size:,}"
-            raise DataError(f"{path}: {what}, and snapshot {made.snapshot} needs it. {_RESTORE}")
+            raise DataError(f"{path}: {what}, and snapshot {made.snapshot} needs it. {RESTORE}")
 
 
 def _manifest(data: dict[str, Any]) -> Manifest:
     files = {name: tuple(DataFile(**item) for item in data[name]) for name in ("additions", "retractions", "outcomes")}
     parts = tuple(Part(**{**item, "sources": tuple(map(_source, item["sources"]))}) for item in data["parts"])
     counts, identity = CorpusCounts(**data["counts"]), Identity(**data["identity"])
-    return Manifest(
-        **{**data, **files, "parts": parts, "counts": counts, "identity": identity, "notes": tuple(data["notes"])}
-    )
+    contents = {name: Contents(**item) for name, item in data.get("contents", {}).items()}
+    plain = {"parts": parts, "counts": counts, "identity": identity, "notes": tuple(data["notes"])}
+    return Manifest(**{**data, **files, **plain, "contents": contents})
 
 
 def _source(item: dict[str, Any]) -> PartSource:

@@ -14,6 +14,7 @@ from refinery.common.paths import shorter
 from refinery.corpus.engine import PartInput
 from refinery.corpus.folder import CorpusFolder
 from refinery.corpus.manifest import InputFile, Manifest, Part, PartSource
+from refinery.corpus.stamps import stamp_of
 from refinery.errors import DataError, OutputError
 from refinery.io.left_out import numbers_in
 from refinery.io.model import Source
@@ -85,36 +86,29 @@ def _input_file(path: str, known: InputFile | None) -> InputFile:
     return InputFile(path, size, digest, stamp)
 
 
-def stamp_of(path: str) -> str:
-    """Inode, size and times of a file, which show that it is as it was; "" at a URL. Raises OSError."""
-    if is_url(path):
-        return ""
-    stat = os.stat(path)
-    return f"{stat.st_dev} {stat.st_ino} {stat.st_size} {stat.st_mtime_ns} {stat.st_ctime_ns}"
-
-
 def require_files(folder: CorpusFolder, parts: Iterable[Part]) -> None:
     """Check that the files of parts are as they were added. Raises DataError that names all that are not."""
     files = [(part, file) for part in parts for file in part.files]
-    wrong = [text for text in in_threads(lambda item: _difference(folder, *item), files) if text]
+    wrong = [text for text in in_threads(lambda item: difference(folder, *item), files) if text is not None]
     if wrong:
         more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
         cure = "Bring the files back; a part whose files are lost can be withdrawn as a whole with --add"
         raise DataError(f"{folder.root}: {'; '.join(wrong[:5])}{more}. A corpus reads its inputs again. {cure}")
 
 
-def _difference(folder: CorpusFolder, part: Part, file: InputFile) -> str:
+def difference(folder: CorpusFolder, part: Part, file: InputFile, reads: bool = False) -> str | None:
+    """Reason why a file of a part is not as it was added; None if it is. reads: also where its stamp is the same."""
     path = place_of(folder, part, file)
     what = f"{shorter(path)} of add {part.number}"
     try:
-        if file.stamp and stamp_of(path) == file.stamp:
-            return ""
+        if not reads and file.stamp and stamp_of(path) == file.stamp:
+            return None
         size, digest = size_and_sha256(path)
     except FileNotFoundError:
         return f"{what} is gone"
     except OSError as error:
         return f"{what} cannot be read ({error.strerror or error})"
-    return "" if (size, digest) == (file.size, file.sha256) else f"{what} has changed since"
+    return None if (size, digest) == (file.size, file.sha256) else f"{what} has changed since"
 
 
 def place_of(folder: CorpusFolder, part: Part, file: InputFile) -> str:

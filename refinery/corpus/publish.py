@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from refinery.common.field_profile import InputProfile
 from refinery.common.lazy import duckdb
 from refinery.compiler.templates import lit
 from refinery.corpus import manifest as manifests
+from refinery.corpus.contents import contents_after
 from refinery.corpus.engine import LINE, PART, ROW, Delta
 from refinery.corpus.folder import CorpusFolder, sync_folder, write
 from refinery.corpus.manifest import CorpusCounts, DataFile, Manifest
@@ -61,9 +62,9 @@ class Publication:
         pq.write_table(pa.table({COLUMN: pa.array(numbers, pa.int64())}), self.unfinished / name, compression="zstd")
         return self.folder.name(self.target / name)
 
-    def here(self, name: str) -> str:
+    def here(self, name: str) -> Path:
         """The present path of a file of this snapshot, by its name in the corpus."""
-        return str(self.unfinished / Path(name).name)
+        return self.unfinished / Path(name).name
 
     def samples(self, delta: Delta, anew: bool) -> Columns:
         """Write the additions with their columns. anew: all samples are published. Raises TypeChange, DataError."""
@@ -138,9 +139,10 @@ class Publication:
     def publish(self, manifest: Manifest, state: Path | None) -> Manifest:
         """Check the counts, write manifest and view, and make the snapshot the current one. Raises ConservationError."""
         _require_conserved(manifest, self.last)
+        write(self.unfinished / manifests.VIEW, view_of(manifest))
+        write(self.unfinished / manifests.RECIPE, manifest.recipe)
+        manifest = replace(manifest, contents=contents_after(manifest, self.last, self.here))
         write(self.unfinished / manifests.NAME, manifest.text())
-        write(self.unfinished / "kept.sql", view_of(manifest))
-        write(self.unfinished / "recipe.yaml", manifest.recipe)
         for file in self.unfinished.iterdir():
             _sync(file)
         sync_folder(self.unfinished)

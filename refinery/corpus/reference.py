@@ -18,7 +18,8 @@ import pyarrow.parquet as pq
 from refinery.common.connections import connect
 from refinery.common.lazy import duckdb
 from refinery.compiler.templates import lit
-from refinery.corpus.engine import LINE, PART, QUARANTINED, ROW, WITHDRAWN, Change, Counts, Delta, PartInput
+from refinery.corpus.engine import ANEW, LINE, PART, QUARANTINED, ROW, WITHDRAWN, Change, Counts, Delta, PartInput
+from refinery.corpus.reference_state import DIGESTS, SCHEMA, differences, seal
 from refinery.corpus.view import latest_outcomes
 from refinery.errors import ConservationError
 from refinery.execution.run import execute
@@ -33,7 +34,6 @@ from refinery.recipe.stat_summary import StatSummary
 from refinery.results.kept_samples import KeptSamples
 from refinery.results.open_tables import open_tables
 
-_DIGESTS, _SCHEMA = "digests.parquet", "schema.arrow"
 _KEY = pa.schema([(PART, pa.int32()), (ROW, pa.int64())])
 
 
@@ -47,7 +47,17 @@ class ReferenceEngine:
         return []
 
     def apply(self, change: Change) -> Delta:
-        """Run over all parts, and compare. Raises what a run raises."""
+        """Run over all parts, and compare; without the state before, where it is damaged. Raises what a run raises."""
+        damaged = change.state is not None and differences(change.state)
+        delta = self._applied(replace(change, state=None) if damaged else change)
+        seal(change.new_state)
+        return replace(delta, notes=(*delta.notes, ANEW)) if damaged else delta
+
+    def differences(self, state: Path) -> list[str]:
+        """Reasons why a state is not as a change has left it."""
+        return differences(state)
+
+    def _applied(self, change: Change) -> Delta:
         change.new_state.mkdir(parents=True)
         if not change.parts:
             return _Comparison(change, np.zeros((0, 2), np.int64)).emptied()
@@ -122,9 +132,9 @@ class _Comparison:
         self._outcomes_table(None)
         outcomes = self._outcomes()
         schema = None
-        if self.change.state is not None and (self.change.state / _SCHEMA).is_file():
-            shutil.copyfile(self.change.state / _SCHEMA, self.change.new_state / _SCHEMA)
-            schema = pa.ipc.read_schema(pa.py_buffer((self.change.state / _SCHEMA).read_bytes()))
+        if self.change.state is not None and (self.change.state / SCHEMA).is_file():
+            shutil.copyfile(self.change.state / SCHEMA, self.change.new_state / SCHEMA)
+            schema = pa.ipc.read_schema(pa.py_buffer((self.change.state / SCHEMA).read_bytes()))
         self.con.close()
         return Delta((), retractions, outcomes, schema, {}, Counts(0, 0, 0))
 
@@ -146,13 +156,13 @@ class _Comparison:
         if not lines:
             names = ", ".join(f"{lit(field.name)}: {_quoted(field.name)}" for field in kept.schema)
             digest = f"md5(to_json({{{names}}})::VARCHAR)"
-        path = self.change.new_state / _DIGESTS
+        path = self.change.new_state / DIGESTS
         self.con.execute(
             f"COPY (SELECT _part, _row, unhex({digest}) AS digest FROM read_parquet({lit(str(everything))})) "
             f"TO {lit(str(path))} (FORMAT parquet)"
         ).fetchall()
         if schema is not None:
-            (self.change.new_state / _SCHEMA).write_bytes(schema.serialize().to_pybytes())
+            (self.change.new_state / SCHEMA).write_bytes(schema.serialize().to_pybytes())
         files = self._changes(everything, path, anew)
         everything.unlink()
         outcomes = self._outcomes()
@@ -164,7 +174,7 @@ class _Comparison:
         state = self.change.state
         if state is None:
             return True
-        path = state / _SCHEMA
+        path = state / SCHEMA
         if schema is None or not path.is_file():
             return schema is not None or path.is_file()
         was = pa.ipc.read_schema(pa.py_buffer(path.read_bytes()))
@@ -175,7 +185,7 @@ class _Comparison:
             additions, retractions = f"FROM read_parquet({lit(str(everything))})", "SELECT _part, _row FROM living"
         else:
             assert self.change.state is not None
-            was, now = f"read_parquet({lit(str(self.change.state / _DIGESTS))})", f"read_parquet({lit(str(digests))})"
+            was, now = f"read_parquet({lit(str(self.change.state / DIGESTS))})", f"read_parquet({lit(str(digests))})"
             additions = (
                 f"SELECT k.* FROM read_parquet({lit(str(everything))}) AS k SEMI JOIN "
                 f"(SELECT n._part, n._row FROM {now} AS n ANTI JOIN {was} AS w USING (_part, _row, digest)) USING (_part, _row)"
@@ -216,7 +226,7 @@ class _Comparison:
         return self._write("outcomes", query)
 
     def _digests(self, table: pa.Table) -> None:
-        pq.write_table(table, self.change.new_state / _DIGESTS)
+        pq.write_table(table, self.change.new_state / DIGESTS)
 
     def _write(self, name: str, query: str) -> tuple[Path, ...]:
         """Write the rows of a query; no file if there are none."""

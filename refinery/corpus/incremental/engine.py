@@ -7,16 +7,18 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
-from refinery.corpus.engine import WITHDRAWN, Change, Delta, EngineRefusal, PartInput
+from refinery.corpus.engine import ANEW, WITHDRAWN, Change, Delta, EngineRefusal, PartInput
 from refinery.corpus.incremental import plans, results
 from refinery.corpus.incremental.delta import RowDelta, tally
 from refinery.corpus.incremental.flow import Flow
 from refinery.corpus.incremental.passes import StagePass
 from refinery.corpus.incremental.rows import NONE, number
+from refinery.corpus.incremental.seals import DamagedState
 from refinery.corpus.incremental.shards import Samples
 from refinery.corpus.incremental.state import PartState, State
 from refinery.corpus.incremental.supports import plan_refusals, refusals
@@ -31,8 +33,6 @@ from refinery.planning.plan import Plan
 from refinery.recipe import Recipe
 from refinery.storage.local import LocalStore
 from refinery.workers.tasks import ShardResult
-
-_ANEW = "all samples are published anew: files of the engine's state were missing or had changed"
 
 
 class IncrementalEngine:
@@ -49,12 +49,29 @@ class IncrementalEngine:
 
         Raises EngineRefusal if types of fields differ among parts, or a limit of rounds is reached.
         """
-        damaged = change.state is not None and not State.is_whole(change.state)
-        change = replace(change, state=None) if damaged else change
+        if change.state is not None and not State.is_whole(change.state):
+            return self._anew(change)
+        try:
+            return self._applied(change)
+        except DamagedState:
+            for folder in (change.output, change.new_state):
+                shutil.rmtree(folder)
+            change.output.mkdir()
+            return self._anew(change)
+
+    def differences(self, state: Path) -> list[str]:
+        """Reasons why a state is not as a change has left it."""
+        return State.differences(state)
+
+    def _anew(self, change: Change) -> Delta:
+        """Compute a change without the state before it, which is damaged."""
+        delta = self._applied(replace(change, state=None))
+        return replace(delta, notes=(*delta.notes, ANEW))
+
+    def _applied(self, change: Change) -> Delta:
         work = _Work(change)
         try:
-            delta = work.add() if change.added or change.state is None else work.withdraw()
-            return replace(delta, notes=(*delta.notes, _ANEW)) if damaged else delta
+            return work.add() if change.added or change.state is None else work.withdraw()
         finally:
             shutil.rmtree(work.scratch, ignore_errors=True)
 

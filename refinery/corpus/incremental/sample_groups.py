@@ -193,8 +193,7 @@ class SampleGroups:
 
     def _one_of_the_stage(self) -> pa.Table | None:
         """Match keys of one row of the stage; None without any."""
-        for file in self.state.keys.files:
-            rows = np.unique(numbers(pq.ParquetFile(file).read(["_row"])["_row"]))
+        for rows in self.state.keys.rows_by_file():
             for some in np.array_split(rows, max(1, len(rows) // GROUP)):
                 row, _, at = self.state.status_of(some)
                 table = self._current(row, at)

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.common.lazy import pq
+from refinery.corpus.incremental.seals import Seals
 from refinery.corpus.levels import merged_at
 from refinery.kernels.core.arrow import ints, numbers
 
@@ -30,14 +31,15 @@ class _Place:
 
 
 class Segments:
-    """One table. folder: of its files, `000003.parquet` of the fourth change. beside: tables whose files have the same rows. every: all
-    lines of a row count, also those of earlier files than the last one.
+    """One table. folder: of its files, `000003.parquet` of the fourth change. seals: of the files. beside: tables whose files have the same
+    rows. every: all lines of a row count, also those of earlier files than the last one.
 
-    Files are ordered by `_row`, which several lines of a file may have (`take` is for tables where that is not so).
+    Files are ordered by `_row`, which several lines of a file may have (`take` is for tables where that is not so). What is read of a
+    file is compared with its seal; methods raise DamagedState.
     """
 
-    def __init__(self, folder: Path, beside: Sequence[str] = (), every: bool = False) -> None:
-        self.folder, self._beside, self._every = folder, beside, every
+    def __init__(self, folder: Path, seals: Seals, beside: Sequence[str] = (), every: bool = False) -> None:
+        self.folder, self._seals, self._beside, self._every = folder, seals, beside, every
 
     @property
     def files(self) -> list[Path]:
@@ -45,35 +47,65 @@ class Segments:
         return sorted(self.folder.glob("[0-9]*.parquet"))
 
     def names(self) -> list[str]:
-        """Paths of the files, for SQL."""
-        return [str(file) for file in self.files]
+        """Paths of the files, for SQL that reads all of them."""
+        files = self.files
+        for file in files:
+            self._seals.require(file)
+        return [str(file) for file in files]
+
+    def rows_by_file(self) -> Iterator[np.ndarray]:
+        """The rows of each file, ascending."""
+        for file in self.files:
+            yield np.unique(self._rows_in(file))
+
+    def _rows_in(self, file: Path) -> np.ndarray:
+        """The row of each line of a file."""
+        self._seals.require(file)
+        with pq.ParquetFile(file) as opened:
+            return numbers(opened.read(["_row"])["_row"].combine_chunks())
 
     def append(self, change: int, table: pa.Table, **beside: pa.Table) -> None:
         """Write the rows of a change, which ascend; nothing without rows. beside: further tables of the same rows."""
         if not len(table):
             return
         self.folder.mkdir(parents=True, exist_ok=True)
-        _write(table, self.folder / f"{change:06d}.parquet")
+        self._write(table, self.folder / f"{change:06d}.parquet")
         for name, other in beside.items():
             assert len(other) == len(table) and name in self._beside
-            _write(other, self.folder / f"{name}-{change:06d}.parquet")
+            self._write(other, self.folder / f"{name}-{change:06d}.parquet")
+
+    def _write(self, table: pa.Table, path: Path) -> None:
+        _write(table, path)
+        self._seals.set(path)
 
     def forget(self, rows: np.ndarray) -> None:
         """Write the files anew that have some of these rows (ascending), without them. Files of earlier states stay as they are."""
         for file in self.files:
-            there, _ = _rows_of(file, rows)
+            there, _ = self._rows_of(file, rows)
             if not np.isin(there, rows).any():
                 continue
-            with pq.ParquetFile(file) as whole:
-                left = np.flatnonzero(~np.isin(numbers(whole.read(["_row"])["_row"].combine_chunks()), rows))
+            left = np.flatnonzero(~np.isin(self._rows_in(file), rows))
             for path in self._of_rows(file):
-                _replace(path, left)
+                self._reduce(path, left)
+
+    def _reduce(self, path: Path, left: np.ndarray) -> None:
+        """Reduce a file to lines at some places; other names of the file keep all of it."""
+        self._seals.require(path)
+        with pq.ParquetFile(path) as file:
+            table = file.read().take(ints(left))
+        path.unlink()
+        self._seals.drop(path)
+        if len(table):
+            self._write(table, path)
 
     def merge(self, change: int) -> None:
         """Merge small files, see `levels`; the merged one has the name of the last. Files of earlier states stay as they are."""
         files = self.files
         for run in merged_at(change + 1, [(int(file.stem) + 1, self._size(file)) for file in files]):
             some = files[run.start : run.stop]
+            for file in some:
+                for path in self._of_rows(file):
+                    self._seals.require(path, ())
             groups = zip(*map(self._of_rows, some), strict=True)
             if all(len({pq.read_schema(path) for path in paths}) == 1 for paths in groups):
                 self._join(some)
@@ -87,15 +119,15 @@ class Segments:
 
     def _join(self, files: Sequence[Path]) -> None:
         """Make one file of some."""
-        rows = [numbers(pq.ParquetFile(file).read(["_row"])["_row"].combine_chunks()) for file in files]
-        index = _last_lines(rows, self._every)
+        index = _last_lines([self._rows_in(file) for file in files], self._every)
         for paths in zip(*map(self._of_rows, files), strict=True):
-            table = pa.concat_tables([pq.ParquetFile(path).read() for path in paths]).take(ints(index))
-            aside = paths[-1].with_suffix(".tmp")
-            _write(table, aside)
             for path in paths:
+                self._seals.require(path)
+            table = pa.concat_tables([pq.ParquetFile(path).read() for path in paths]).take(ints(index))
+            for path in paths:  # earlier states have names of their own for these files
                 path.unlink()
-            aside.replace(paths[-1])
+                self._seals.drop(path)
+            self._write(table, paths[-1])
 
     def known(self, rows: np.ndarray) -> np.ndarray:
         """Mask of the rows that the table has."""
@@ -112,7 +144,7 @@ class Segments:
         tables, order = [], []
         for place in self._places(rows):
             path = place.file.with_name(f"{of}-{place.file.name}") if of else place.file
-            tables.append(_at(path, place.at, columns))
+            tables.append(self._at(path, place.at, columns))
             order.append(place.of)
         if not tables:
             return self._empty(columns, of)
@@ -120,6 +152,8 @@ class Segments:
 
     def _empty(self, columns: Sequence[str] | None, of: str) -> pa.Table:
         paths = sorted(self.folder.glob(f"{of}-*.parquet" if of else "[0-9]*.parquet"))
+        for path in paths[-1:]:
+            self._seals.require(path, ())
         schema = pq.read_schema(paths[-1]) if paths else pa.schema([("_row", pa.int64())])
         names = [name for name in (columns if columns is not None else schema.names) if name in schema.names]
         return pa.schema([schema.field(name) for name in names]).empty_table()
@@ -130,13 +164,41 @@ class Segments:
         for file in reversed(self.files):
             if not len(left):
                 return
-            there, at = _rows_of(file, rows[left])
+            there, at = self._rows_of(file, rows[left])
             place = np.searchsorted(there, rows[left])
             inside = place < len(there)
             inside[inside] = there[place[inside]] == rows[left][inside]
             if inside.any():
                 yield _Place(file, at[place[inside]], left[inside])
             left = left[~inside]
+
+    def _rows_of(self, path: Path, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers of rows in the groups of a file that may have some of `rows`, and their places in the file."""
+        self._seals.require(path, ())
+        with pq.ParquetFile(path) as file:
+            groups, starts = _groups(file, rows)
+            if not groups:
+                return np.zeros(0, np.int64), np.zeros(0, np.int64)
+            self._seals.require(path, groups)
+            there = numbers(file.read_row_groups(groups, ["_row"])["_row"].combine_chunks())
+            sizes = [file.metadata.row_group(group).num_rows for group in groups]
+        return there, np.concatenate(
+            [np.arange(starts[g], starts[g] + size) for g, size in zip(groups, sizes, strict=True)]
+        )
+
+    def _at(self, path: Path, places: np.ndarray, columns: Sequence[str] | None) -> pa.Table:
+        """Rows of a file at ascending places; only groups with some of them are read."""
+        self._seals.require(path, ())
+        with pq.ParquetFile(path) as file:
+            sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
+            starts = np.cumsum([0, *sizes])
+            of = np.searchsorted(starts, places, "right") - 1
+            groups = np.unique(of)
+            self._seals.require(path, groups.tolist())
+            table = file.read_row_groups(groups.tolist(), list(columns) if columns is not None else None)
+            before = np.zeros(len(starts), np.int64)  # place of each group's first row in what was read
+            before[groups] = np.cumsum([0, *(sizes[group] for group in groups.tolist())])[:-1]
+            return table.take(ints(places - starts[of] + before[of]))
 
 
 def _last_lines(rows: Sequence[np.ndarray], every: bool) -> np.ndarray:
@@ -157,28 +219,6 @@ def _write(table: pa.Table, path: Path) -> None:
     )
 
 
-def _replace(path: Path, left: np.ndarray) -> None:
-    """Reduce a file to rows at some places; other names of the file keep all of it."""
-    with pq.ParquetFile(path) as file:
-        table = file.read().take(ints(left))
-    path.unlink()
-    if len(table):
-        _write(table, path)
-
-
-def _rows_of(path: Path, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of rows in the groups of a file that may have some of `rows`, and their places in the file."""
-    with pq.ParquetFile(path) as file:
-        groups, starts = _groups(file, rows)
-        if not groups:
-            return np.zeros(0, np.int64), np.zeros(0, np.int64)
-        there = numbers(file.read_row_groups(groups, ["_row"])["_row"].combine_chunks())
-        sizes = [file.metadata.row_group(group).num_rows for group in groups]
-    return there, np.concatenate(
-        [np.arange(starts[g], starts[g] + size) for g, size in zip(groups, sizes, strict=True)]
-    )
-
-
 def _groups(file: pq.ParquetFile, rows: np.ndarray) -> tuple[list[int], np.ndarray]:
     """Groups whose range of numbers has some of `rows`; the place of each group's first row."""
     metadata = file.metadata
@@ -188,16 +228,3 @@ def _groups(file: pq.ParquetFile, rows: np.ndarray) -> tuple[list[int], np.ndarr
     some = np.searchsorted(rows, low, "left") < np.searchsorted(rows, high, "right")
     starts = np.cumsum([0, *(group.num_rows for group in groups)])
     return np.flatnonzero(some).tolist(), starts
-
-
-def _at(path: Path, places: np.ndarray, columns: Sequence[str] | None) -> pa.Table:
-    """Rows of a file at ascending places; only groups with some of them are read."""
-    with pq.ParquetFile(path) as file:
-        sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
-        starts = np.cumsum([0, *sizes])
-        of = np.searchsorted(starts, places, "right") - 1
-        groups = np.unique(of)
-        table = file.read_row_groups(groups.tolist(), list(columns) if columns is not None else None)
-        before = np.zeros(len(starts), np.int64)  # place of each group's first row in what was read
-        before[groups] = np.cumsum([0, *(sizes[group] for group in groups.tolist())])[:-1]
-        return table.take(ints(places - starts[of] + before[of]))

@@ -6,18 +6,21 @@ import json
 import os
 import shutil
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from refinery.common.digest import digest_of_json
 from refinery.corpus.incremental.rows import inside
+from refinery.corpus.incremental.seals import Seal, Seals
 from refinery.corpus.incremental.segments import Segments
 from refinery.kernels.core.arrow import ints, numbers
 
-_FORMAT = 2
-_FILE = "state.json"
+_FORMAT = 3
+_FILE, _DIGEST = "state.json", "digest"
 # Number of a cluster whose row is no longer in the stage.
 GONE = -1
 
@@ -80,13 +83,13 @@ class PartState:
 class State:
     """State after a change. Files of the change before are shared by hard links.
 
-    change: its number. files: names and bytes of the files of tables. parts: by number. programs: keys of the stages' programs. schema: of the samples, as
+    change: its number. files: seals of the files of tables, by name. parts: by number. programs: keys of the stages' programs. schema: of the samples, as
     JSON. exported: Arrow schema of exported tables, or "". counts: of rows by outcome.
     """
 
     folder: Path
     change: int = 0
-    files: dict[str, int] = field(default_factory=dict)
+    files: dict[str, Seal] = field(default_factory=dict)
     parts: dict[int, PartState] = field(default_factory=dict)
     programs: list[str] = field(default_factory=list)
     schema: dict[str, Any] = field(default_factory=dict)
@@ -97,12 +100,22 @@ class State:
 
     @staticmethod
     def is_whole(folder: Path) -> bool:
-        """Return whether a state has all files that it had at its end, so that a change can begin with it."""
+        """Return whether a state has all files that it had at its end, with their sizes. Contents are checked when they are read."""
         try:
-            known = json.loads((folder / _FILE).read_text(encoding="utf-8"))
-            return bool(known["format"] == _FORMAT and known["files"] == _sizes(folder))
+            known = _read(folder)
+            return known["format"] == _FORMAT and {
+                name: seal.size for name, seal in _seals_of(known).items()
+            } == _present(folder)
         except (OSError, ValueError, LookupError, TypeError):
             return False
+
+    @staticmethod
+    def differences(folder: Path) -> list[str]:
+        """Reasons why a state is not as it was at its end, by the contents of all files; none if it is."""
+        if not State.is_whole(folder):
+            return [f"{folder}: files of the engine's state are missing, or have changed"]
+        files = _seals_of(_read(folder))
+        return [*Seals(folder, files).differences()]
 
     @staticmethod
     def begin(before: Path | None, after: Path) -> State:
@@ -110,8 +123,9 @@ class State:
         after.mkdir(parents=True)
         if before is None:
             return State(after)
-        known = json.loads((before / _FILE).read_text(encoding="utf-8"))
+        known = _read(before)
         del known["format"]
+        known["files"] = _seals_of(known)
         for file in before.rglob("*.parquet"):
             _share(file, after / file.relative_to(before))
         known["parts"] = {int(part): PartState(**of_part) for part, of_part in known["parts"].items()}
@@ -119,26 +133,45 @@ class State:
 
     def end(self) -> None:
         """Write what is in memory, last of all."""
-        self.files = _sizes(self.folder)
+        assert _present(self.folder) == {name: seal.size for name, seal in self.files.items()}
         known = {name: value for name, value in asdict(self).items() if name != "folder"}
+        known = json.loads(json.dumps({**known, "format": _FORMAT}))
         aside = self.folder / f"{_FILE}.tmp"
-        aside.write_text(json.dumps({**known, "format": _FORMAT}), encoding="utf-8")
+        aside.write_text(json.dumps({**known, _DIGEST: digest_of_json(known)}), encoding="utf-8")
         os.replace(aside, self.folder / _FILE)
 
     def stage(self, number: int) -> StageState:
         """Tables of a stage."""
         folder = self.folder / f"stage_{number}"
-        samples = Segments(folder / "samples", ("values",))
-        keys, status, units = (Segments(folder / name) for name in ("keys", "status", "units"))
-        return StageState(samples, keys, status, units, Segments(folder / "cells", every=True))
+        samples = Segments(folder / "samples", self.seals, ("values",))
+        keys, status, units = (Segments(folder / name, self.seals) for name in ("keys", "status", "units"))
+        return StageState(samples, keys, status, units, Segments(folder / "cells", self.seals, every=True))
+
+    @cached_property
+    def seals(self) -> Seals:
+        """Seals of the files."""
+        return Seals(self.folder, self.files)
 
     @property
     def outcomes(self) -> Segments:
         """Outcome of each row, and the row that stays in its place."""
-        return Segments(self.folder / "outcomes")
+        return Segments(self.folder / "outcomes", self.seals)
 
 
-def _sizes(folder: Path) -> dict[str, int]:
+def _read(folder: Path) -> dict[str, Any]:
+    """What the file of a state says. Raises OSError; ValueError for a file that has changed."""
+    known: dict[str, Any] = json.loads((folder / _FILE).read_text(encoding="utf-8"))
+    if known.pop(_DIGEST, None) != digest_of_json(known):
+        raise ValueError(f"{folder / _FILE}: has changed")
+    return known
+
+
+def _seals_of(known: dict[str, Any]) -> dict[str, Seal]:
+    """Seals of the files of tables. known: see `_read`."""
+    return {name: Seal(tuple(seal["ends"]), tuple(seal["digests"])) for name, seal in known["files"].items()}
+
+
+def _present(folder: Path) -> dict[str, int]:
     """Names and bytes of the files of tables."""
     return {str(file.relative_to(folder)): file.stat().st_size for file in sorted(folder.rglob("*.parquet"))}
 

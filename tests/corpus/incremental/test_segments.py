@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from refinery.corpus import levels
 from refinery.corpus.incremental import segments
+from refinery.corpus.incremental.seals import DamagedState, Seal, Seals
 from refinery.corpus.incremental.segments import Segments
 from tests.examples import share_of
 
@@ -25,7 +26,8 @@ CHANGES = st.lists(st.dictionaries(st.integers(0, 40), st.integers(0, 9), max_si
 def test_rows_have_their_last_values(
     tmp_path_factory: Any, changes: list[dict[int, int]], wanted: set[int], forgotten: set[int]
 ) -> None:
-    table, group, each = Segments(Path(tmp_path_factory.mktemp("table")), ("texts",)), segments.GROUP, levels.EACH
+    folder = Path(tmp_path_factory.mktemp("table"))
+    table, group, each = Segments(folder, Seals(folder, {}), ("texts",)), segments.GROUP, levels.EACH
     segments.GROUP, levels.EACH = 3, 2
     try:
         last: dict[int, int] = {}
@@ -51,7 +53,8 @@ def test_rows_have_their_last_values(
 
 def test_all_lines_of_a_row_are_merged_where_all_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(levels, "EACH", 2)
-    every, last = Segments(tmp_path / "every", every=True), Segments(tmp_path / "last")
+    seals = Seals(tmp_path, {})
+    every, last = Segments(tmp_path / "every", seals, every=True), Segments(tmp_path / "last", seals)
     for table in (every, last):
         for number, row in enumerate([[1, 1, 3], [1, 2]]):
             table.append(number, pa.table({"_row": np.array(row, np.int64), "at": [number] * len(row)}))
@@ -59,3 +62,38 @@ def test_all_lines_of_a_row_are_merged_where_all_count(tmp_path: Path, monkeypat
         assert [file.name for file in table.files] == ["000001.parquet"]
     assert pq.read_table(every.files[0]).to_pydict() == {"_row": [1, 1, 1, 2, 3], "at": [0, 0, 1, 1, 0]}
     assert pq.read_table(last.files[0]).to_pydict() == {"_row": [1, 2, 3], "at": [1, 1, 0]}
+
+
+def flip(path: Path, at: int) -> None:
+    """Change one byte of a file in its place."""
+    data = bytearray(path.read_bytes())
+    data[at] ^= 1
+    path.write_bytes(data)
+
+
+def test_only_what_is_read_is_compared_with_its_seal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segments, "GROUP", 4)
+    known: dict[str, Seal] = {}
+    rows = np.arange(12)
+    Segments(tmp_path, Seals(tmp_path, known)).append(0, pa.table({"_row": rows, "at": rows * 3}))
+    [(name, seal)] = known.items()
+    assert (len(seal.ends), seal.size) == (4, (tmp_path / name).stat().st_size)
+    flip(tmp_path / name, seal.ends[1] - 20)  # in the second of three groups
+    table = Segments(tmp_path, Seals(tmp_path, known))
+    assert table.take(np.array([1, 9]))["at"].to_pylist() == [3, 27]
+    for reads in (
+        lambda: table.take(np.array([1, 5])),
+        lambda: table.known(np.array([5])),
+        lambda: table.forget(np.array([1])),
+        lambda: list(table.rows_by_file()),
+        table.names,
+    ):
+        with pytest.raises(DamagedState, match="other contents"):
+            reads()
+    flip(tmp_path / name, seal.ends[1] - 20)
+    assert table.take(np.array([5]))["at"].to_pylist() == [15]
+    flip(tmp_path / name, seal.ends[2] + 20)  # in what describes the groups
+    with pytest.raises(DamagedState, match="other contents"):
+        Segments(tmp_path, Seals(tmp_path, known)).take(np.array([1]))
+    with pytest.raises(DamagedState, match="no file of the state"):
+        Segments(tmp_path, Seals(tmp_path, {})).names()
