@@ -12,9 +12,8 @@ from refinery.io.model import Shard, Written
 from refinery.io.writers.export import export
 from refinery.io.writers.field_choice import FieldChoice
 from refinery.io.writers.shared_file import SharedFile, share
-from refinery.recipe import Recipe
+from refinery.recipe.export import ExportSettings
 from refinery.results.stage_result import StageResult
-from refinery.storage.workplace import Workplace
 
 Note = Callable[[str], None]
 
@@ -62,33 +61,34 @@ class NoExport:
 class FileExport:
     """Files at the recipe's export_path: one that threads write together, or parts that are put together.
 
-    aside: folder for bytes of shards that do not fit memory until their turn comes. shards: of the input, whose fields
-    are the columns of a table without samples. notes: receives notes for the user.
+    target: the file on this machine. lines: samples are JSON lines. aside: folder for bytes of shards that do not fit memory until their turn comes. shards: of the input, whose fields
+    are the columns of a table without samples. note: gets notes for the user.
     """
 
-    def __init__(self, recipe: Recipe, lines: bool, aside: Path, shards: Sequence[Shard], notes: list[str]) -> None:
-        self._recipe, self._lines, self._aside, self._shards, self._notes = recipe, lines, aside, shards, notes
-        self._target = Workplace.of(recipe.work_dir).file_of_export(recipe.export_path)
+    def __init__(
+        self, settings: ExportSettings, target: str, lines: bool, aside: Path, shards: Sequence[Shard], note: Note
+    ) -> None:
+        self._settings, self._target, self._lines = settings, target, lines
+        self._aside, self._shards, self._note = aside, shards, note
         self.output: SharedFile | None = None
 
     def begin(self, here: bool, note: Note | None) -> None:
         """Open the file for shards of this process, where the format allows that they write it together."""
         if here:
-            recipe = self._recipe
-            options = recipe.export_format, recipe.export_shard_size, self._lines
+            options = self._settings.kind, self._settings.shard_size, self._lines
             self.output = share(self._target, *options, self._aside, note)
 
     def finish(self, last: StageResult) -> list[Written]:
         """Complete the file, or put the parts together."""
         if self.output is not None:
             return self.output.finish()
-        recipe, parts = self._recipe, last.files("part")
-        options = recipe.export_format, recipe.export_shard_size, self._lines, recipe.export_in_parallel
-        return export(parts, self._target, *options, profile=self._profile, note=self._notes.append)
+        settings, parts = self._settings, last.files("part")
+        options = settings.kind, settings.shard_size, self._lines, settings.in_parallel
+        return export(parts, self._target, *options, profile=self._profile, note=self._note)
 
     def _profile(self) -> InputProfile:
         """Profile of the exported fields of the input."""
-        profile, fields = profile_of_all(self._shards), self._recipe.export_fields
+        profile, fields = profile_of_all(self._shards), self._settings.fields
         return FieldChoice(fields).of_profile(profile) if fields else profile
 
     def stats(self) -> Written | None:

@@ -13,7 +13,7 @@ from refinery.compiler.model import Stat
 from refinery.execution.export_sink import ExportSink
 from refinery.execution.removed_files import RemovedFiles
 from refinery.io.model import Written
-from refinery.recipe import Recipe
+from refinery.recipe.export import ExportSettings
 from refinery.recipe.stat_summary import StatSummary
 from refinery.results import targets
 from refinery.results.database import Database, check_removed
@@ -21,7 +21,7 @@ from refinery.results.delivery import Delivery
 from refinery.results.owned_files import OwnedFiles
 from refinery.results.stage_result import StageResult
 from refinery.storage.holdings import OwnedObjects
-from refinery.storage.urls import is_stdout, is_url
+from refinery.storage.urls import is_url
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,14 @@ class RemovedExport:
 class RunExport:
     """The export of a run.
 
-    written: its files, once they are written. delivery: puts them at their URL. keep: keep them on this machine, too.
+    settings: its place and form. written: its files, once they are written. delivery: puts them at their URL. keep: keep them on this machine, too.
     holdings: the list of objects that runs have put at URLs. beside: the file of the samples' statistics, once it
     exists. statistics: paths or URLs of statistics files, once they exist. withheld: no row could be read, so neither
     export nor statistics are written, and those of an earlier run stay. removed: the files of removed samples, if the recipe has them
     written.
     """
 
+    settings: ExportSettings
     written: Future[list[Written]]
     delivery: Delivery
     keep: bool
@@ -60,6 +61,11 @@ class RunExport:
     beside: list[Written] = field(default_factory=list)
     statistics: list[str] = field(default_factory=list)
     removed: RemovedExport | None = None
+
+    @property
+    def is_wanted(self) -> bool:
+        """True if samples are written: the recipe asks for them, and a row could be read."""
+        return self.settings.is_written and not self.withheld
 
     @contextmanager
     def vouched_for(self) -> Iterator[None]:
@@ -79,21 +85,25 @@ class RunExport:
 
 
 def supersede(
-    recipe: Recipe, stats: Sequence[Stat], belongings: OwnedFiles, exported: RunExport, description: dict[str, Any]
+    summary: StatSummary,
+    stats: Sequence[Stat],
+    belongings: OwnedFiles,
+    exported: RunExport,
+    description: dict[str, Any],
 ) -> None:
     """Remove files of earlier exports to the same place after the new export: readers would read both together."""
-    _supersede_statistics(recipe.stat_summary, belongings, exported)
+    _supersede_statistics(summary, belongings, exported)
     if exported.removed is not None:
         exported.removed.delivery.end()
         settings, written = exported.removed.files.settings, [item.path for item in exported.removed.written]
         if settings.is_local:
             belongings.supersede(settings.path, targets.of_removed(settings), written)
-    if not recipe.exports:
+    if not exported.settings.is_written:
         return
     exported.delivery.end()
     files = [item["path"] for item in (*description["outputs"], *description["beside"]) if not is_url(item["path"])]
-    if not is_url(recipe.export_path) and not is_stdout(recipe.export_path):
-        belongings.supersede(recipe.export_path, targets.of_export(recipe.export, stats), files)
+    if exported.settings.is_local:
+        belongings.supersede(exported.settings.path, targets.of_export(exported.settings, stats), files)
 
 
 def _supersede_statistics(summary: StatSummary, belongings: OwnedFiles, exported: RunExport) -> None:

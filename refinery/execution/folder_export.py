@@ -29,35 +29,32 @@ from refinery.io.writers.temp_files import scratch_in
 from refinery.io.writers.tidy import tidy
 from refinery.io.writers.write import writing
 from refinery.kernels.core.arrow import ints, numbers, strings, texts, whole
-from refinery.planning.plan import Plan
 from refinery.recipe.export import ExportSettings
 from refinery.results.stage_result import StageResult
-from refinery.storage.workplace import Workplace
 from refinery.workers.tasks import ShardResult
 
 
 class FolderExport:
-    """The export in folders named by values of its samples; see ExportSink. The driver writes them from the shards' parts."""
+    """The export in folders named by values of its samples; see ExportSink. The driver writes them from the shards' parts.
+
+    target: the folder on this machine. lines: samples are JSON lines. note: gets notes for the user.
+    """
 
     output: SharedFile | None = None
 
-    def __init__(self, prepared: Plan) -> None:
-        self._prepared, recipe = prepared, prepared.recipe
-        self._settings = recipe.export
-        self._target = Workplace.of(recipe.work_dir).file_of_export(recipe.export_path)
+    def __init__(self, settings: ExportSettings, target: str, lines: bool, note: Note) -> None:
+        self._settings, self._target, self._lines, self._note = settings, target, lines, note
 
     def begin(self, here: bool, note: Note | None) -> None:
         """Do nothing: each shard leaves a part."""
 
     def finish(self, last: StageResult) -> list[Written]:
         """Write the files. Raises OutputError."""
-        recipe, names = self._prepared.recipe, self._settings.by
-        leave_out = [name for name, sql in recipe.partition_by if name == sql]
-        with folder_parts(self._settings, self._target, self._prepared, leave_out, "partition_by") as files:
+        with folder_parts(self._settings, self._target, self._lines, self._note, "partition_by") as files:
             for result in last.results:
                 for table, values in self._samples(last, result):
-                    files.add(table, values, names)
-            return files.write("part", recipe.export_shard_size, recipe.export_in_parallel)
+                    files.add(table, values, self._settings.by)
+            return files.write("part")
 
     def _samples(self, last: StageResult, result: ShardResult) -> Iterator[tuple[pa.Table, list[pa.ChunkedArray]]]:
         """The samples of a shard's part, with the values that name their folders."""
@@ -68,7 +65,7 @@ class FolderExport:
         kept, at = facts.filter(pc.is_null(facts["_dropped"])), 0
         for name in repeats:
             kept = kept.take(ints(np.repeat(np.arange(len(kept)), numbers(whole(kept[name])).astype(np.int64))))
-        for table in tables_of_part(str(last.store.fetch(result.part)), self._prepared.lines):
+        for table in tables_of_part(str(last.store.fetch(result.part)), self._lines):
             values = kept.slice(at, len(table))
             yield table, [values[column] for column in columns]
             at += len(table)
@@ -89,15 +86,14 @@ class FolderFiles:
         settings: ExportSettings,
         target: str,
         parts: PartitionParts,
-        leave_out: Sequence[str],
         note: Note,
         known: InputProfile | None,
     ) -> None:
         self._settings, self._target, self._parts, self._note, self._known = settings, target, parts, note, known
         of_columns = writer_of(settings.kind).layout == "columns"
         # In a table, a column with the folders' values would be there twice for readers of hive partitions.
-        fields = ((OTHERS, OTHERS), *((name, None) for name in leave_out))
-        self._choice = FieldChoice(fields) if leave_out and of_columns else None
+        fields = ((OTHERS, OTHERS), *((name, None) for name in settings.by_field))
+        self._choice = FieldChoice(fields) if settings.by_field and of_columns else None
 
     def add(self, table: pa.Table, values: Sequence[pa.Array | pa.ChunkedArray], names: Sequence[str]) -> None:
         """Add samples. values: for each name a column of texts. Raises OutputError."""
@@ -119,7 +115,7 @@ class FolderFiles:
         data, offsets = self._choice.of_lines((view.data, view.offsets))
         return pa.table({LINE: strings(data, offsets, view.valid)})
 
-    def write(self, stem: str, shard_size: int = 0, in_parallel: bool = False) -> list[Written]:
+    def write(self, stem: str) -> list[Written]:
         """Write the files of all folders; if one fails, remove all. stem: of their names. Raises OutputError."""
         written: list[Written] = []
         files = list(self._parts.files())
@@ -132,7 +128,7 @@ class FolderFiles:
                 if not (self._settings.is_file and not self._settings.by):
                     target = os.path.join(target, folder, f"{stem}.{self._settings.kind}")
                 rows = self._parts.rows.get(folder, 0)
-                written += self._files(target, paths, rows, shard_size, in_parallel, profile)
+                written += self._files(target, paths, rows, profile)
         except BaseException:
             for item in written:
                 with suppress(OSError):
@@ -141,19 +137,14 @@ class FolderFiles:
         return written
 
     def _files(
-        self,
-        target: str,
-        paths: list[str],
-        rows: int,
-        shard_size: int,
-        in_parallel: bool,
-        profile: Callable[[], InputProfile] | None,
+        self, target: str, paths: list[str], rows: int, profile: Callable[[], InputProfile] | None
     ) -> list[Written]:
-        kind, lines = self._settings.kind, self._parts.lines
-        if lines and writer_of(kind).plain_lines and not shard_size and len(paths) == 1:
+        settings, lines = self._settings, self._parts.lines
+        if lines and writer_of(settings.kind).plain_lines and not settings.shard_size and len(paths) == 1:
             tidy(target)
             return [put(target, partial(_moved, paths[0], rows))]
-        return export(paths, target, kind, shard_size, lines, in_parallel, profile=profile, whole=True, note=self._note)
+        options = settings.kind, settings.shard_size, lines, settings.in_parallel
+        return export(paths, target, *options, profile=profile, whole=True, note=self._note)
 
     def _profile(self, paths: Sequence[str]) -> Callable[[], InputProfile] | None:
         """Profile of the samples of all folders, where lines become columns: the files then have the same ones."""
@@ -174,12 +165,12 @@ def _moved(source: str, rows: int, aside: str) -> int:
 def folder_parts(
     settings: ExportSettings,
     target: str,
-    prepared: Plan,
-    leave_out: Sequence[str],
+    lines: bool,
+    note: Note,
     what: str,
     known: InputProfile | None = None,
 ) -> Iterator[FolderFiles]:
-    """Collect samples for files in folders. target: on this machine. leave_out: fields that the folders' names have.
+    """Collect samples for files in folders. target: on this machine. lines: samples are JSON lines. note: gets notes for the user.
 
     what: the key of the recipe, for messages. known: values that fields of JSON lines may have, besides those that are there. Raises
     OutputError.
@@ -189,5 +180,5 @@ def folder_parts(
         os.makedirs(folder, exist_ok=True)
         tidy(os.path.join(folder, "part"))
     with scratch_in(folder) as scratch:
-        parts = PartitionParts(Path(scratch), prepared.lines, prepared.recipe.max_partitions, what)
-        yield FolderFiles(settings, target, parts, leave_out, prepared.notes.append, known)
+        parts = PartitionParts(Path(scratch), lines, settings.most_folders, what)
+        yield FolderFiles(settings, target, parts, note, known)

@@ -95,12 +95,13 @@ class LocalBackend:
 
     def sink(self) -> ExportSink:
         """Files at export_path."""
-        prepared = self._prepared
-        if not prepared.recipe.exports:
+        prepared, settings, note = self._prepared, self._prepared.recipe.export, self._prepared.notes.append
+        if not settings.is_written:
             return NoExport()
-        if prepared.recipe.export.is_folder:
-            return FolderExport(prepared)
-        return FileExport(prepared.recipe, prepared.lines, self._store.scratch(), prepared.shards, prepared.notes)
+        target = Workplace.of(prepared.recipe.work_dir).file_of_export(settings.path)
+        if settings.is_folder:
+            return FolderExport(settings, target, prepared.lines, note)
+        return FileExport(settings, target, prepared.lines, self._store.scratch(), prepared.shards, note)
 
     def close(self) -> None:
         """Do nothing: the run ends its processes."""

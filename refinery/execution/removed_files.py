@@ -16,6 +16,7 @@ from refinery.common.field_profile import FieldProfile, InputProfile
 from refinery.common.fields import OTHERS, keys_of
 from refinery.common.lazy import pc
 from refinery.errors import ConservationError
+from refinery.execution.export_sink import Note
 from refinery.execution.folder_export import folder_parts
 from refinery.io.batch import LINE
 from refinery.io.model import Written
@@ -23,7 +24,6 @@ from refinery.io.writers.field_choice import FieldChoice, Lines, values_of
 from refinery.io.writers.set_fields import set_members
 from refinery.io.writers.tables import tables_of_part
 from refinery.kernels.core.arrow import ints, strings, texts
-from refinery.planning.plan import Plan
 from refinery.recipe.export import ExportSettings
 from refinery.recipe.outputs import REMOVED_COLUMNS
 from refinery.results.blocks import first_rows
@@ -42,25 +42,28 @@ def folder_names(settings: ExportSettings) -> list[str]:
 
 @dataclass
 class RemovedFiles:
-    """The files of the samples that a run removes. target: their place on this machine."""
+    """The files of the samples that a run removes.
 
-    prepared: Plan
+    target: their place on this machine. lines: samples are JSON lines. note: gets notes for the user.
+    """
+
     settings: ExportSettings
     target: str
+    lines: bool
+    note: Note
     replaced: dict[str, int] = field(default_factory=dict)
 
     def write(self, db: Database, done: Sequence[StageResult]) -> list[Written]:
         """Write the files from what the shards have left, and the ledger. Raises OutputError, ConservationError."""
         names = folder_names(self.settings)
-        leave_out = [name for name in self.settings.by if name != "step" and len(keys_of(name)) == 1]
-        options = leave_out, "removed_partition_by", _columns(leave_out)
-        with folder_parts(self.settings, self.target, self.prepared, *options) as files:
+        options = self.lines, self.note, "removed_partition_by", _columns(self.settings.by_field)
+        with folder_parts(self.settings, self.target, *options) as files:
             for shard, first in enumerate(first_rows(done)):
                 if shard == len(done[0].results):
                     break
                 ledger = self._ledger(db, first, first + done[0].results[shard].rows)
                 for table, rows in _in_order(
-                    [stage for stage in done if stage.results[shard].removed], shard, self.prepared.lines
+                    [stage for stage in done if stage.results[shard].removed], shard, self.lines
                 ):
                     reasons = _rows_of(ledger, rows + first)
                     files.add(self._explained(table, reasons), self._values(table, reasons), names)
@@ -85,7 +88,7 @@ class RemovedFiles:
 
     def _explained(self, table: pa.Table, reasons: pa.Table) -> pa.Table:
         """Samples with the columns that tell why they were removed."""
-        if not self.prepared.lines:
+        if not self.lines:
             self._count({name: len(table) for name in REMOVED_COLUMNS if name in table.column_names})
             table = table.select([name for name in table.column_names if name not in REMOVED_COLUMNS])
             for name in REMOVED_COLUMNS:
@@ -117,7 +120,7 @@ class RemovedFiles:
             return pa.array([f"{step:02d}_{operator}" for step, operator in steps], pa.string())
         if name in REMOVED_COLUMNS:
             return reasons[name].cast(pa.string())
-        return values_of(table, keys_of(name), self.prepared.lines)
+        return values_of(table, keys_of(name), self.lines)
 
 
 def _columns(leave_out: Sequence[str]) -> InputProfile:

@@ -211,7 +211,7 @@ def _execute(job: RunJob, make: MakeRunner, hint: ResumeHint) -> Outcome:
         if not exported.withheld:
             stages.kept.end({folder_of(stage.planned): stage.results for stage in done})
     if not exported.withheld:
-        supersede(prepared.recipe, prepared.stats, belongings, exported, description)
+        supersede(prepared.recipe.stat_summary, prepared.stats, belongings, exported, description)
     return outcome
 
 
@@ -247,7 +247,7 @@ def _publish(
         holdings = job.place.holdings(job.overwrite)
         delivery = Delivery(recipe.export_path, holdings, _folder(job, recipe.export))
         removed = None if withheld else _removed(job, holdings)
-        exported = RunExport(exporting, delivery, keep, stages.sink, holdings, withheld, removed=removed)
+        exported = RunExport(recipe.export, exporting, delivery, keep, stages.sink, holdings, withheld, removed=removed)
         maker = WholeTables() if earlier else maker_of(job, stages.backend.executor, done, stages.store, withheld)
         with exported.vouched_for(), maker.vouched_for():
             (earlier or maker).fill(db, done, _statements(prepared, done, maker))
@@ -266,10 +266,10 @@ def _folder(job: RunJob, export: ExportSettings) -> str:
 
 def _removed(job: RunJob, holdings: OwnedObjects) -> RemovedExport | None:
     """The files of removed samples, if the recipe has them written."""
-    settings = job.prepared.recipe.removed
+    prepared, settings = job.prepared, job.prepared.recipe.removed
     if settings is None:
         return None
-    files = RemovedFiles(job.prepared, settings, job.place.file_of_export(settings.path))
+    files = RemovedFiles(settings, job.place.file_of_export(settings.path), prepared.lines, prepared.notes.append)
     return RemovedExport(files, Delivery(settings.path, holdings, _folder(job, settings)))
 
 

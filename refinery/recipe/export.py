@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from refinery.common.fields import NamedFields
 from refinery.io.writers.registry import WITHOUT_FILE
 from refinery.storage.urls import is_stdout, is_url
 
@@ -13,7 +14,9 @@ class ExportSettings:
     """Place and form of the samples that a run exports.
 
     path: a file, a folder, a URL or standard output. kind: format, see `writers.registry`. shard_size: most bytes of one
-    of several numbered files; 0 for one file. in_parts: workers of a cluster write a folder of parts.
+    of several numbered files; 0 for one file. in_parts: workers of a cluster write a folder of parts. by: names of folders, of
+    which there are at most `most_folders`. by_field: those of `by` that are fields, so that tables in the folders lack them.
+    fields: those that are exported, with new names; () for all. in_parallel: several files are written at once.
     """
 
     path: str
@@ -22,6 +25,10 @@ class ExportSettings:
     in_parts: bool
     by: tuple[str, ...] = ()
     is_file: bool = True
+    by_field: tuple[str, ...] = ()
+    most_folders: int = 0
+    fields: NamedFields = ()
+    in_parallel: bool = False
 
     @property
     def is_folder(self) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from refinery.common.fields import NamedFields
+from refinery.common.fields import NamedFields, keys_of
 from refinery.common.key_fields import left_out
 from refinery.common.step_label import step_label
 from refinery.io.writers.registry import DEFAULT, EXPORT_TYPES, format_of, suffix_of
@@ -477,8 +477,17 @@ class Recipe:
     def export(self) -> ExportSettings:
         """Place and form of the export."""
         by = tuple(name for name, _ in self.partition_by)
-        in_parts = on_cluster(self.executor_type) and not by
-        return ExportSettings(self.export_path, self.export_format, self.export_shard_size, in_parts, by)
+        return ExportSettings(
+            self.export_path,
+            self.export_format,
+            self.export_shard_size,
+            in_parts=on_cluster(self.executor_type) and not by,
+            by=by,
+            by_field=tuple(name for name, sql in self.partition_by if name == sql),
+            most_folders=self.max_partitions,
+            fields=self.export_fields,
+            in_parallel=self.export_in_parallel,
+        )
 
     @property
     def removed(self) -> ExportSettings | None:
@@ -488,7 +497,16 @@ class Recipe:
         named, by = suffix_of(self.removed_path), self.removed_partition_by
         kind = named or (self.export_format if self.exports else DEFAULT)
         by = by if by is not None else () if named else ("step",)
-        return ExportSettings(self.removed_path, kind, 0, False, by, is_file=bool(named) and not by)
+        return ExportSettings(
+            self.removed_path,
+            kind,
+            shard_size=0,
+            in_parts=False,
+            by=by,
+            is_file=bool(named) and not by,
+            by_field=tuple(name for name in by if name != "step" and len(keys_of(name)) == 1),
+            most_folders=self.max_partitions,
+        )
 
     @property
     def exports(self) -> bool:

@@ -27,6 +27,7 @@ from refinery.monitoring.watch import RunMonitor
 from refinery.planning.plan import CompiledStage, Plan
 from refinery.storage.store import Store
 from refinery.storage.urls import is_url
+from refinery.storage.workplace import Workplace
 from refinery.workers.executor import TaskPlace
 from refinery.workers.serialization import spooled
 from refinery.workers.tasks import Runner
@@ -131,10 +132,12 @@ class RayBackend:
 
     def sink(self) -> ExportSink:
         """A folder of parts at export_path."""
-        if not self._prepared.recipe.exports:
+        prepared, settings = self._prepared, self._prepared.recipe.export
+        if not settings.is_written:
             return NoExport()
-        if self._prepared.recipe.export.is_folder:
-            return FolderExport(self._prepared)
+        if settings.is_folder:
+            target = Workplace.of(prepared.recipe.work_dir).file_of_export(settings.path)
+            return FolderExport(settings, target, prepared.lines, prepared.notes.append)
         return ClusterExport(self._prepared, self._store, lambda: self.executor)
 
     def close(self) -> None:
