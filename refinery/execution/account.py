@@ -11,14 +11,14 @@ from refinery.common.source_files import digest_of_folder
 from refinery.execution.assets import described
 from refinery.execution.audited_texts import StageTexts, audited_steps, text_key_of
 from refinery.execution.exported import RunExport
-from refinery.execution.job import Outcome, RunJob
+from refinery.execution.job import Outcome, RunJob, RunWatch
 from refinery.io.model import Written
 from refinery.planning.plan import Plan
-from refinery.recipe import dump
+from refinery.recipe import Recipe, dump
+from refinery.recipe.stat_summary import StatSummary
 from refinery.results import database, manifest, resources, trace
 from refinery.results.alarms import Alarm, alarms
 from refinery.results.audit import record as record_audit
-from refinery.results.audit.record import Audit
 from refinery.results.database import Counts, Database
 from refinery.results.digests.record import WITH, record
 from refinery.results.events import empty_texts, idle_steps, log_quarantine, log_traces, null_values, passed_over
@@ -30,6 +30,7 @@ from refinery.results.views.field_columns import field_comments
 from refinery.results.views.input_macro import create_macro
 from refinery.results.views.verdicts import verdicts_of_plan
 from refinery.results.whole_tables import TableMaker
+from refinery.storage.run_folder import RunDir
 from refinery.storage.store import Store
 from refinery.storage.urls import is_url
 from refinery.workers.executor import Executor
@@ -50,51 +51,83 @@ def accounted(
 
     Raises ConservationError if rows do not add up.
     """
-    prepared, recipe = job.prepared, job.prepared.recipe
+    prepared, recipe, run_dir = job.prepared, job.prepared.recipe, job.place.run_dir
     maker.summarise(db, [stage.program for stage in prepared.stages], recipe.stat_summary)
     outputs = exported.written.result()
-    _write_stats(job, db, maker, exported)  # while tables are made in the background, for which the check waits
+    if exported.is_wanted and prepared.stats:  # while tables are made in the background, for which the check waits
+        path, columns = job.place.workplace.file_of_export(recipe.export_path), [stat.column for stat in prepared.stats]
+        exported.beside.append(exported.sink.stats() or maker.write_stats(db, path, columns))
     counts = maker.check(db, done)
-    repeats = sum(result.repeats for result in done[-1].results)
-    if recipe.exports and not exported.withheld:
-        database.check_written(counts, sum(item.rows for item in outputs), repeats)
-    removed = exported.removed.write(db, done, counts.removed) if exported.removed is not None else []
-    summed = _statistics(job, db, maker, exported)
+    removed = _checked(db, done, exported, outputs, counts)
+    summed = _statistics(recipe.stat_summary, db, maker, exported)
     if job.extension is not None:
         job.extension.fill(db, prepared)
-    files = _trace(job, db, maker, done, store)
-    audit = _audit(job, db, StageTexts(done, executor, store))
+    files = _trace(recipe, db, maker, done, store.scratch(), run_dir)
+    steps, texts = audited_steps(prepared), StageTexts(done, executor, store)
+    audit = db.with_room(partial(record_audit.audited, db.con, steps, text_key_of(prepared), texts, recipe.audit))
+    audit.write(db.con)
     job.beside.require()
     if files:
         log_traces(db)
     beside = exported.delivery.put(exported.beside, keep=False)
     outputs = exported.delivery.put(outputs, exported.keep)
-    description = _described(job, done, store, outputs, beside, counts)
+    description = _described(prepared, job.watch, done, store, outputs, beside, counts)
     description["removed"] = manifest.described(exported.removed.written if exported.removed is not None else ())
-    _write_manifest(job, db, done, description)
-    recorded = _record_digests(job, description)
-    idle = [] if recipe.measure_only else idle_steps(db)
-    empty = empty_texts(db, prepared.stages) if recipe.exports and not exported.withheld else []
-    passed = passed_over(db)
-    nulls = null_values(db) if counts.removed else []
+    plan = {"stages": manifest.plan(done), "orderings": [ordering.json() for ordering in prepared.orderings]}
+    manifest.write(db, run_dir, description, dump(recipe), plan)
+    resources.fill(db, job.watch.monitor.table(), prepared.stages)
+    recorded = _record_digests(recipe, run_dir, description)
+    passed = [*passed_over(db), *(_repeated(done, counts) if recipe.exports else [])]
+    seen = _seen(db, counts, recipe.measure_only)
+    empty = empty_texts(db, prepared.stages) if exported.is_wanted else []
+    loud = alarms(db, counts, prepared.sources, recipe.max_quarantined is not None)
+    _add_views(prepared, db)
+    unlike = record_audit.notes_of(audit, steps, db.con)
+    db.publish()
+    notes = [*prepared.notes, *_of_stages(done), *unlike, *passed, *seen, *summed, *empty, *removed, *recorded]
+    return _outcome(run_dir, done, outputs, counts, description, notes, files, loud), description
+
+
+def _checked(
+    db: Database, done: list[StageResult], exported: RunExport, outputs: list[Written], counts: Counts
+) -> list[str]:
+    """Check the written samples against the tables, and write the removed ones; return notes. Raises ConservationError."""
+    if exported.is_wanted:
+        repeats = sum(result.repeats for result in done[-1].results)
+        database.check_written(counts, sum(item.rows for item in outputs), repeats)
+    return exported.removed.write(db, done, counts.removed) if exported.removed is not None else []
+
+
+def _seen(db: Database, counts: Counts, measures: bool) -> list[str]:
+    """Log what the tables show; return notes for the user. measures: filters only measure."""
+    idle = [] if measures else idle_steps(db)
     if counts.quarantined:
         log_quarantine(db)
-    loud = alarms(db, counts, prepared.sources, recipe.max_quarantined is not None)
+    return [*idle, *(null_values(db) if counts.removed else [])]
+
+
+def _repeated(done: list[StageResult], counts: Counts) -> list[str]:
+    """A line on samples that are exported more than once."""
+    repeats = sum(result.repeats for result in done[-1].results)
+    what = f"repeat_by: {counts.kept:,} kept samples are written as {counts.kept + repeats:,}"
+    return [what] if repeats else []
+
+
+def _of_stages(done: list[StageResult]) -> list[str]:
+    """Notes of the deduplicators."""
+    return [note for stage in done if stage.findings for note in stage.findings.notes]
+
+
+def _add_views(prepared: Plan, db: Database) -> None:
+    """Create the views, and comments on all tables and views."""
     kept = [field for stage in prepared.stages for field in stage.program.kept_fields]
     create_views(db.con, kept, verdicts_of_plan(prepared, db.con))
     create_macro(db.con, prepared)
-    unlike = record_audit.notes_of(audit, audited_steps(prepared), db.con)
     comment_on_all(db.con, _statistics_comments(prepared) | field_comments(kept))
-    db.publish()
-    if repeats and recipe.exports:
-        written = counts.kept + repeats
-        passed.append(f"repeat_by: {counts.kept:,} kept samples are written as {written:,}")
-    notes = [*unlike, *passed, *idle, *nulls, *summed, *empty, *removed, *recorded]
-    return _outcome(job, done, outputs, counts, description, notes, files, loud), description
 
 
 def _outcome(
-    job: RunJob,
+    run_dir: RunDir,
     done: list[StageResult],
     outputs: list[Written],
     counts: Counts,
@@ -103,17 +136,16 @@ def _outcome(
     files: list[Path],
     loud: list[Alarm],
 ) -> Outcome:
-    """The outcome of a published run. notes: of the tables. files: of the trace."""
+    """The outcome of a published run. files: of the trace."""
     results = [result for stage in done for result in stage.results]
-    noted = [note for stage in done if stage.findings for note in stage.findings.notes]
     return Outcome(
-        job.place.run_dir,
+        run_dir,
         tuple(item.path if is_url(item.path) else Path(item.path) for item in outputs),
         counts,
         description["seconds"],
         description["bytes"],
         description["disk"],
-        (*job.prepared.notes, *noted, *notes),
+        tuple(notes),
         tuple(files),
         (sum(result.reused for result in results), len(results)),
         tuple(loud),
@@ -122,19 +154,8 @@ def _outcome(
     )
 
 
-def _write_stats(job: RunJob, db: Database, maker: TableMaker, exported: RunExport) -> None:
-    """Write the statistics of the exported samples beside them."""
-    prepared, recipe = job.prepared, job.prepared.recipe
-    if recipe.exports and not exported.withheld and prepared.stats:
-        columns = [stat.column for stat in prepared.stats]
-        path = job.place.file_of_export(recipe.export_path)
-        copied = exported.sink.stats()
-        exported.beside.append(copied or maker.write_stats(db, path, columns))
-
-
-def _statistics(job: RunJob, db: Database, maker: TableMaker, exported: RunExport) -> list[str]:
+def _statistics(summary: StatSummary, db: Database, maker: TableMaker, exported: RunExport) -> list[str]:
     """Write statistics files, if the recipe wants them; notes about what the summary leaves out."""
-    summary = job.prepared.recipe.stat_summary
     notes = maker.left_out(db, summary)
     if summary.export is not None and not exported.withheld:
         exported.statistics.extend(write_statistics(db, summary, exported.holdings))
@@ -154,46 +175,36 @@ def _statistics_comments(prepared: Plan) -> dict[tuple[str, str], str]:
     return comments
 
 
-def _trace(job: RunJob, db: Database, maker: TableMaker, done: list[StageResult], store: Store) -> list[Path]:
-    recipe = job.prepared.recipe
+def _trace(
+    recipe: Recipe, db: Database, maker: TableMaker, done: list[StageResult], folder: Path, run_dir: RunDir
+) -> list[Path]:
+    """Trace samples, if the recipe wants them; return the files. folder: for temporary files."""
     chosen = maker.chosen(db, done, recipe.op_list_to_trace, recipe.trace_limit) if recipe.open_tracer else {}
-    trace.record(db, done, chosen, recipe.trace_keys, store.scratch())
-    return trace.write_files(db, done, job.place.run_dir, chosen) if chosen else []
-
-
-def _audit(job: RunJob, db: Database, texts: StageTexts) -> Audit:
-    """Compare removed samples with those that stay, and fill the tables of the audit; they are empty without `audit`."""
-    prepared, most = job.prepared, job.prepared.recipe.audit
-    steps, key = audited_steps(prepared), text_key_of(prepared)
-    audit = db.with_room(partial(record_audit.audited, db.con, steps, key, texts, most))
-    audit.write(db.con)
-    return audit
+    trace.record(db, done, chosen, recipe.trace_keys, folder)
+    return trace.write_files(db, done, run_dir, chosen) if chosen else []
 
 
 def _described(
-    job: RunJob, done: list[StageResult], store: Store, outputs: list[Written], beside: list[Written], counts: Counts
+    prepared: Plan,
+    watch: RunWatch,
+    done: list[StageResult],
+    store: Store,
+    outputs: list[Written],
+    beside: list[Written],
+    counts: Counts,
 ) -> dict[str, Any]:
     """The manifest."""
-    seconds, size = time.perf_counter() - job.started, sum(result.bytes for result in done[0].results)
+    seconds, size = time.perf_counter() - watch.started, sum(result.bytes for result in done[0].results)
     disk = store.size() + sum(item.bytes for item in outputs if not is_url(item.path))
-    facts = prepared_facts(job.prepared)
-    return manifest.describe(facts, outputs, beside, counts, job.began, seconds, size, disk)
+    return manifest.describe(prepared_facts(prepared), outputs, beside, counts, watch.began, seconds, size, disk)
 
 
-def _write_manifest(job: RunJob, db: Database, done: list[StageResult], description: dict[str, Any]) -> None:
-    prepared = job.prepared
-    plan = {"stages": manifest.plan(done), "orderings": [ordering.json() for ordering in prepared.orderings]}
-    manifest.write(db, job.place.run_dir, description, dump(prepared.recipe), plan)
-    resources.fill(db, job.watch.table(), prepared.stages)
-
-
-def _record_digests(job: RunJob, description: dict[str, Any]) -> list[str]:
+def _record_digests(recipe: Recipe, run_dir: RunDir, description: dict[str, Any]) -> list[str]:
     """Record the digests of the run's files if the recipe asks for them; those of an earlier run are removed. Returns notes."""
-    run_dir = job.place.run_dir
     run_dir.digests.unlink(missing_ok=True)
-    if not job.prepared.recipe.digests:
+    if not recipe.digests:
         return []
-    digests = record(run_dir, description, job.prepared.recipe, WITH)
+    digests = record(run_dir, description, recipe, WITH)
     return [f"digests of {len(digests.files):,} files are recorded, with the root {digests.root}"]
 
 

@@ -1,4 +1,4 @@
-"""A run in progress, and its result."""
+"""A run in progress: its plan, its place, its observers; and its result."""
 
 from __future__ import annotations
 
@@ -9,12 +9,18 @@ from pathlib import Path
 from typing import Protocol
 
 from refinery.io.side_files import SideFiles
-from refinery.monitoring.watch import RunMonitor
+from refinery.monitoring.watch import RunMonitor, last_of
 from refinery.planning.plan import Plan
+from refinery.recipe.export import ExportSettings
 from refinery.results.alarms import Alarm
 from refinery.results.database import Counts, Database
+from refinery.results.delivery import Delivery
+from refinery.results.owned_files import OwnedFiles
+from refinery.storage.holdings import OwnedObjects
 from refinery.storage.run_folder import RunDir
+from refinery.storage.store import Store
 from refinery.storage.workplace import Workplace
+from refinery.workers.worker import ShardResult
 
 Progress = Callable[[int, int], None]
 # Called with the notes that are known before the first sample is read.
@@ -60,20 +66,55 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class RunJob:
-    """A run in progress: its recipe, its place, its start (`started`: as `perf_counter`), its observers.
+class RunPlace:
+    """The place of a run that holds it: no other run writes there.
 
-    beside: files besides the samples that results depend on. overwrite: also replace files that no run has written. noted: gets
-    the notes that are known before the first sample is read.
+    written: patterns of the files that it writes outside of its folder. belongings: those that earlier runs have written.
+    overwrite: also replace files that no run has written.
     """
 
-    prepared: Plan
-    place: Workplace
+    workplace: Workplace
+    written: list[str]
+    belongings: OwnedFiles
+    overwrite: bool
+
+    @property
+    def run_dir(self) -> RunDir:
+        """The folder on this machine."""
+        return self.workplace.run_dir
+
+    def delivery(self, export: ExportSettings, holdings: OwnedObjects) -> Delivery:
+        """The way of an export from this machine to its URL. holdings: the list of objects that runs have put."""
+        folder = self.workplace.file_of_export(export.path) if export.is_folder else ""
+        return Delivery(export.path, holdings, folder)
+
+
+@dataclass(frozen=True)
+class RunWatch:
+    """The observers of a run, and its start: `started` as `perf_counter`, `began` as time."""
+
     started: float
     began: datetime
+    monitor: RunMonitor
     progress: Progress | None
-    extension: Extension | None
-    watch: RunMonitor
+
+    def reporter(self, sizes: Sequence[int], store: Store) -> Callable[[ShardResult], None]:
+        """Function that gets each shard's result. sizes: input bytes of each shard. store: of the results."""
+
+        def report(result: ShardResult) -> None:
+            self.monitor.done(result, sizes[result.shard], lambda: last_of(store.fetch(result.quarantine)))
+            if self.progress is not None:
+                self.progress(self.monitor.progress.bytes, self.monitor.progress.total)
+
+        return report
+
+
+@dataclass(frozen=True)
+class RunJob:
+    """A run in progress. beside: files besides the samples that results depend on."""
+
+    prepared: Plan
+    place: RunPlace
+    watch: RunWatch
     beside: SideFiles
-    overwrite: bool
-    noted: Noted | None = None
+    extension: Extension | None = None

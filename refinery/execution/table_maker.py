@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from refinery.execution.job import RunJob
+from refinery.planning.plan import Plan
 from refinery.recipe.executors import on_cluster
 from refinery.results import blocks, trace
 from refinery.results.part_tables import PartTables, TableOrder
@@ -22,22 +22,23 @@ ON_CLUSTER, HERE = SIZE, 1 << 24
 LEAST, EACH = 1 << 16, 2
 
 
-def maker_of(job: RunJob, executor: Executor, done: Sequence[StageResult], source: Store, withheld: bool) -> TableMaker:
-    """The maker of a run's tables. executor: runs tasks. source: store of the shards' files. withheld: nothing is exported."""
-    prepared, recipe = job.prepared, job.prepared.recipe
+def maker_of(
+    prepared: Plan, executor: Executor, done: Sequence[StageResult], source: Store, parts: Store, exports: bool
+) -> TableMaker:
+    """The maker of a run's tables. executor: runs tasks. source: store of the shards' files. parts: store of parts of tables."""
+    recipe = prepared.recipe
     most = ON_CLUSTER if on_cluster(recipe.executor_type) else HERE
     if sum(blocks.samples_of(done)) <= most:
         return WholeTables()
-    writes = recipe.exports and not withheld
     order = TableOrder(
         summary=SummaryPlan.of([stage.program for stage in prepared.stages], recipe.stat_summary),
         traced=trace.conditions(prepared.stages, recipe.op_list_to_trace) if recipe.open_tracer else {},
         trace_limit=recipe.trace_limit,
-        written=tuple(stat.column for stat in prepared.stats) if writes else (),
+        written=tuple(stat.column for stat in prepared.stats) if exports else (),
         cells=step_cells(prepared),
     )
     piece = piece_size(sum(blocks.samples_of(done)), executor.capacity())
-    return PartTables(prepared.stages, order, executor, source, job.place.tables(), piece, SIZE)
+    return PartTables(prepared.stages, order, executor, source, parts, piece, SIZE)
 
 
 def piece_size(samples: int, cores: int) -> int:

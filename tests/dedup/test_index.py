@@ -18,7 +18,7 @@ from refinery.api import Run
 from refinery.dedup import index as indexes
 from refinery.dedup import index_place
 from refinery.errors import ConservationError, OperatorError, OutputError, RecipeError
-from refinery.execution import run as pipeline
+from refinery.execution import publish
 from refinery.results import database
 from tests.runs import exported, lines_of, refine, rows, settings, texts, write_lines
 
@@ -318,7 +318,7 @@ def test_a_run_that_fails_leaves_the_index_as_it_was(
         patch.setattr(database, "check", lambda *given: (real(*given), _lost())[0])
         fails(step(known), ConservationError)
     with monkeypatch.context() as patch:
-        patch.setattr(pipeline, "_export", _full)
+        patch.setattr(publish, "_export", _full)
         fails(step(known), OutputError)
     run = refinery.run(settings(tmp_path, step(known)))
     assert [row["text"] for row in exported(run)] == ["c", "d"] and len(remembered(known)) == 4

@@ -13,7 +13,7 @@ import pytest
 
 import refinery
 from refinery.errors import ConservationError, OutputError
-from refinery.execution import run as pipeline
+from refinery.execution import publish
 from refinery.results import database
 from tests.runs import exported, lines_of, refine, settings, texts, write_lines
 from tests.sampling import named
@@ -197,7 +197,7 @@ def test_a_run_that_is_cut_off_before_it_is_listed_is_listed_by_the_next(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(pipeline.index, "_list", cut_off)
+        patch.setattr(publish.index, "_list", cut_off)
         with pytest.raises(KeyboardInterrupt):
             refine(tmp_path, texts(["a", "b", "c"]), step(seen))
     assert kept(refine(tmp_path, texts(["a", "b", "c", "d"]), step(seen))) == ["a", "b", "c", "d"]

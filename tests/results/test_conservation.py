@@ -16,7 +16,7 @@ import pytest
 from refinery.cli import main
 from refinery.compiler.model import Stat
 from refinery.errors import ConservationError
-from refinery.execution import run as pipeline
+from refinery.execution import publish
 from refinery.execution.local_backend import LocalBackend
 from refinery.execution.open import open_recipe
 from refinery.execution.stage_runner import StageRunner
@@ -160,12 +160,12 @@ def _miscounting(more: int) -> Callable[..., list[Any]]:
         first, *others = written(*args)
         return [replace(first, rows=first.rows + more), *others]
 
-    written = pipeline._export
+    written = publish._export
     return export
 
 
 def test_rows_that_get_lost_in_the_export_are_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipeline, "_export", _miscounting(1))
+    monkeypatch.setattr(publish, "_export", _miscounting(1))
     with pytest.raises(ConservationError, match="2 were kept, but 3 written"):
         refine(tmp_path, LINES, STEPS)
     assert not (tmp_path / "run" / "out.jsonl").exists()
@@ -187,7 +187,7 @@ def test_rows_that_get_lost_between_stages_are_missed(tmp_path: Path, monkeypatc
 def test_the_command_ends_with_its_exit_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(pipeline, "_export", _miscounting(-1))
+    monkeypatch.setattr(publish, "_export", _miscounting(-1))
     write_lines(tmp_path / "in.jsonl", LINES)
     (tmp_path / "recipe.json").write_text(json.dumps(settings(tmp_path, STEPS)))
     monkeypatch.setattr("sys.argv", ["refinery", "run", str(tmp_path / "recipe.json")])
