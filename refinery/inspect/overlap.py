@@ -113,7 +113,9 @@ def _verdicts(stored: FinishedRun) -> tuple[StepVerdict, ...]:
     """Verdicts for the tables of an earlier version, which has not stored them."""
     recipe, library = stored.recipe, stored.library
     if cut_at_barriers(recipe.steps, library, recipe.measure_only)[-1].fingerprint != stored.manifest["fingerprint"]:
-        raise DataError(f"{stored.run_dir.root}: its operators have changed since the run; run it again")
+        raise DataError(
+            f"{stored.run_dir.root}: its operators, or files that they read, have changed since the run; run it again"
+        )
     chains = stored.compiled()
     listed: dict[int, Any] = {step.index: step for step in recipe.steps}
     removing = sorted(number for chain in chains for number in chain.alive if number in listed)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import unquote
 
-from refinery.common.paths import TYPES
+from refinery.common.paths import CONTENTS, TYPES
 from refinery.compiler.kept_order import NAMED
 from refinery.operators import Library
 from refinery.recipe.by_column import COLUMN, DEFAULT, FILE, FOLDER, KEY, LONG, is_by_column
@@ -45,6 +45,7 @@ class SafeRecipe:
             self._refuse(entries["operators"].place, "operators names folders of code")
         for name in _PATHS:
             self._path(entries.get(name), name)
+        self._links(entries.get("assets"), "assets")
         self._inputs(entries)
         self._summary(entries.get("stat_summary"))
         self._cluster(entries.get("executor_type"), entries.get("ray_address"))
@@ -84,6 +85,13 @@ class SafeRecipe:
             if not self._allows(value.replace("{work_dir}", ".").replace("{job_id}", "")):
                 self._refuse(_value_place(entry), f"{name} is {value!r}, which is outside", self._cure())
 
+    def _links(self, entry: Entry | None, name: str) -> None:
+        """Refuse links to the outside in folders that are read."""
+        below = (path for value in _texts(entry) if self._allows(value) for path in _named_by(value))
+        outside = next((path for path in below if not self._allows(path)), None)
+        if outside is not None:
+            self._refuse(_value_place(entry), f"{name} has {outside!r}, which leads outside", self._cure())
+
     def _summary(self, entry: Entry | None) -> None:
         summary = _inside(entry)
         if isinstance(summary, Mapping):
@@ -117,6 +125,7 @@ class SafeRecipe:
                 self._sql(value, f"{name}.{param}")
             elif kind in TYPES:
                 self._path(value, f"{name}.{param}")
+                self._links(value if kind in CONTENTS else None, f"{name}.{param}")
             elif kind and is_by_column(value.node, operator.params[param]):
                 self._by_column(value.node, f"{name}.{param}")
 
@@ -127,6 +136,7 @@ class SafeRecipe:
                 self._sql(entry, label)
             elif key in (FILE, FOLDER) or (key not in (KEY, DEFAULT) and isinstance(entry.node, Scalar)):
                 self._path(entry, label)
+                self._links(entry, label)
             if key not in LONG and not _NAME.fullmatch(key):
                 self._refuse(entry.place, f"{label} is SQL")
 

@@ -110,6 +110,9 @@ def test_links_do_not_lead_outside(folder: Path) -> None:
     for data in ("docs", "docs/*.jsonl", "docs/innocent.jsonl"):
         [found] = problems(RECIPE.format(data=data))
         assert "is read, which is outside" in found
+    steps = "  - contamination_filter: {sets: {quiz: {path: docs}}}\n  - stopwords_filter: {stopwords_dir: docs}\n"
+    found = problems(f"assets: .\n{RECIPE.format(data='data.jsonl')}{steps}")
+    assert [(line.split(":")[1], "leads outside" in line) for line in found] == [("1", True), ("7", True), ("8", True)]
     (folder / "out").symlink_to(folder.parent / "outside")
     [found] = problems(RECIPE.format(data="data.jsonl"))
     assert "export_path is 'out/kept.jsonl', which is outside" in found

@@ -161,9 +161,18 @@ OPERATOR = {
         {
             "text": "",
             "params": {"sets": "quiz.jsonl"},
-            "files": {"quiz.jsonl": '{"question": "too short"}\n'},
+            "files": {
+                "quiz.jsonl": '{"question": "too short"}\n'
+                '{"question": "Which lighthouse keeper first mapped the reefs of Brenner Sound?"}\n'
+            },
             "stats": {"contamination_score": 0.0, "contamination_start": None},
             "keep": True,
+        },
+        {
+            "text": "",
+            "params": {"sets": {"quiz": "quiz.jsonl"}},
+            "files": {"quiz.jsonl": '{"question": "too short"}\n'},
+            "error": "set quiz: all of its items (1) are too short",
         },
         {"text": "", "params": {"sets": "none.jsonl"}, "error": "there is no such file or folder"},
         {
@@ -186,7 +195,7 @@ def problems(params: dict[str, Any]) -> list[str]:
     """Problems of the files, as sentences."""
     from refinery.kernels.contamination import contaminations
 
-    return contaminations.problems(params["sets"], params["common"])
+    return contaminations.problems(params["sets"], params["common"], params["min_words"])
 
 
 def contaminations(column: pa.Array, sets: str, common: str, min_words: int, max_score: float, cut: bool) -> pa.Array:

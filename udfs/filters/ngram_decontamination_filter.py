@@ -141,8 +141,7 @@ OPERATOR = {
             "text": "",
             "params": {"evaluation": "e.jsonl"},
             "files": {"e.jsonl": '{"query": "", "label": ""}\n'},
-            "stats": {"contaminated_ngram": ""},
-            "keep": True,
+            "error": "no item has an n-gram of 12 words",
         },
         {
             "text": "",
@@ -156,7 +155,7 @@ OPERATOR = {
 
 
 def problems(params: dict[str, Any]) -> list[str]:
-    """Problems of the language and of the files, as sentences."""
+    """Problems of the language and of the files, as sentences. The index is made of them, which the run then finds."""
     sentences = list(language_words.problems(params["language"]))
     if sentences:
         return sentences
@@ -165,11 +164,11 @@ def problems(params: dict[str, Any]) -> list[str]:
     try:
         settings = [params[name] for name in ("n_grams", "find_query_ngrams", "find_overlap_ngrams")]
         grams = _grams([*settings, [1] * 5 + [0] * 2, params["language"]])
-        for file in task_grams.named_files(params["evaluation"]):
-            task_grams.check_items(file, grams)
+        index = task_grams.task_index(tuple(task_grams.named_files(params["evaluation"])), grams)
     except set_files.SetError as error:
         return [str(error)]
-    return []
+    cure = "set find_query_ngrams: true, or a smaller n_grams"
+    return [] if index.tasks else [f"no item has an n-gram of {grams.n} words, so nothing is looked for; {cure}"]
 
 
 def _grams(settings: list[Any]) -> Any:

@@ -15,7 +15,7 @@ from refinery.common.paths import paths_in, printable
 from refinery.kernels.contamination.item_index import ARRAYS, ItemIndex, item_index
 from refinery.kernels.contamination.item_search import Found, search
 from refinery.kernels.contamination.item_texts import UNITS
-from refinery.kernels.contamination.items import EvaluationSet, evaluation_sets, files_of_set, items_of
+from refinery.kernels.contamination.items import EvaluationSet, evaluation_sets, files_of_set
 from refinery.kernels.contamination.set_files import SetError, below, files_of, rows_of, suffix_of, written
 from refinery.kernels.contamination.shared_index import contents, shared_index
 from refinery.kernels.contamination.word_weights import LISTS
@@ -41,17 +41,18 @@ class Hit(NamedTuple):
     too_short: int  # of the set, to be looked for
 
 
-def problems(sets: Any, common: Any) -> list[str]:
-    """Reasons why the sets cannot be used, as sentences. All files are read."""
+def problems(sets: Any, common: Any, min_words: int) -> list[str]:
+    """Reasons why the sets cannot be used, as sentences. The index is made of them, which the run then finds."""
     try:
-        for one in evaluation_sets(sets):
-            for _ in items_of(one):
-                pass
-        for _ in common_texts(common):
-            pass
+        index = index_of(sets, common, min_words)
     except SetError as error:
         return [str(error)]
-    return []
+    return [
+        f"set {one.name}: all of its items ({one.items:,}) are too short to be looked for, with fewer than {min_words} words or "
+        "hardly a rare one; leave the set out, or name other fields"
+        for one in index.sets
+        if one.items == one.too_short
+    ]
 
 
 def common_texts(common: Any) -> Iterator[str]:

@@ -99,7 +99,7 @@ def items_of(one: EvaluationSet) -> Iterator[Item]:
     chosen: dict[tuple[str, ...], dict[str, tuple[str, ...]]] = {}  # by the fields of a row
     missing: dict[str, str] = {}  # fields that the recipe names and no row has had yet, and where
     names: set[str] = set()
-    count = 0
+    count = with_text = 0
     for file in files_of_set(one):
         for place, row in rows_of(file, below(file, one.path)):
             shape = tuple(row)
@@ -111,11 +111,16 @@ def items_of(one: EvaluationSet) -> Iterator[Item]:
             if item.place in names:  # several rows have the id
                 item = item._replace(place=f"{item.place} ({place})")
             names.add(item.place)
+            with_text += bool(item.passages or item.parts)
             yield item
     if not count:
         raise SetError(f"{printable(one.path)}: there is no item")
     if missing:
         raise SetError(next(iter(missing.values())))
+    if not with_text:
+        raise SetError(
+            f"{printable(one.path)}: no item has a text in its fields; name those that have, as {PROMPT}: FIELD"
+        )
 
 
 def _note_missing(one: EvaluationSet, row: Row, where: str, missing: dict[str, str], first: bool) -> None:

@@ -94,8 +94,13 @@ def rows_of(file: str, name: str = "") -> Iterator[tuple[str, Row]]:
             yield f"{name}:{number}", row
     except OSError as error:
         raise SetError(f"{printable(file)}: {error.strerror or error}") from None
-    except (UnicodeDecodeError, EOFError, zlib.error) as error:
-        raise SetError(f"{printable(file)}: not a text in UTF-8: {error}") from None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise SetError(
+            f"{printable(file)}:{line}: not UTF-8 (byte {error.object[error.start]:#x}); write the file in UTF-8"
+        ) from None
+    except (EOFError, zlib.error) as error:
+        raise SetError(f"{printable(file)}: damaged gzip data: {error}; get the file anew") from None
     except RecursionError:
         raise SetError(f"{printable(file)}: JSON that is nested too deeply; leave out such fields") from None
 

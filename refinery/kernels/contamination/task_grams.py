@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from refinery.common.cached import cached
 from refinery.common.packages import installed, installed_version
+from refinery.common.paths import printable
 from refinery.kernels.contamination.gram_table import GramTable, gram_table
 from refinery.kernels.contamination.items import name_of
 from refinery.kernels.contamination.joined_grams import first_grams, gram_keys
@@ -65,17 +66,11 @@ def named_files(files: Any) -> list[File]:
     try:
         return [(file, name, state_of(file)) for name, path in named for file in files_of(_path(path))]
     except OSError as error:
-        raise SetError(f"{error.filename}: {error.strerror or error}") from None
+        raise SetError(f"{printable(str(error.filename))}: {error.strerror or error}") from None
 
 
 def _path(value: Any) -> str:
     return str(value["path"] if isinstance(value, Mapping) else value)
-
-
-def check_items(file: File, grams: Grams) -> None:
-    """Read all items of a file. Raises SetError."""
-    if not any(True for _ in [*_items(file, grams)]):
-        raise SetError(f"{file[0]}: there is no item in the file")
 
 
 @cached(2)
@@ -110,16 +105,21 @@ def _task_index(files: tuple[File, ...], grams: Grams) -> TaskIndex:
 def _items(file: File, grams: Grams) -> Iterator[tuple[str, str | None, str]]:
     """Task, query and label of each item; an item with several labels counts once for each."""
     path, name, _ = file
+    place = ""
     for place, row in rows_of(path):
         if "label" not in row:
-            raise SetError(f"{path} ({place}): an item has no field label; its fields are {', '.join(map(str, row))}")
+            raise SetError(
+                f"{printable(path)} ({place}): an item has no field label; its fields are {', '.join(map(written, row))}"
+            )
         query, labels = row.get("query"), row["label"]
         if query is None and not grams.of_query:
             raise SetError(
-                f"{path} ({place}): an item has no field query; find_query_ngrams: true takes it without one"
+                f"{printable(path)} ({place}): an item has no field query; find_query_ngrams: true takes it without one"
             )
         for label in labels if isinstance(labels, list) else [labels]:
             yield _task(row, name), None if query is None else written(query), "" if label is None else written(label)
+    if not place:
+        raise SetError(f"{printable(path)}: there is no item in the file")
 
 
 def _task(row: Row, name: str) -> str:

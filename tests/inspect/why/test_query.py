@@ -186,7 +186,7 @@ def test_a_changed_operator_is_noticed(tmp_path: Path) -> None:
     with RowHistories(run.work_dir) as histories:
         assert histories.of(0).events[0].after == "WRITE TO ME@EXAMPLE.ORG "
     operator_folder(operators, shout="return text.title()")
-    with pytest.raises(DataError, match="the operators have changed since the run"):
+    with pytest.raises(DataError, match="shout_mapper.py changed since the run"):
         RowHistories(run.work_dir)
 
 

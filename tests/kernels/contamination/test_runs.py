@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +111,7 @@ def test_a_changed_set_is_searched_again(tmp_path: Path) -> None:
 
 def test_common_texts_weigh_less(tmp_path: Path) -> None:
     notice = "Visitors may enter the granary only with a lamp of the warden and a pass of the lower court"
-    (tmp_path / "set.jsonl").write_text(json.dumps({"question": notice}) + "\n")
+    (tmp_path / "set.jsonl").write_text("".join(json.dumps({"question": one}) + "\n" for one in (notice, TEXTS[0])))
     (tmp_path / "common.jsonl").write_text("".join(json.dumps({"text": f"{n}. {notice}"}) + "\n" for n in range(60)))
     step = {"sets": str(tmp_path / "set.jsonl")}
     texts = [{"text": f"House rules. {notice}!"}]
@@ -128,3 +129,8 @@ def test_why_report_and_card_name_the_item(tmp_path: Path) -> None:
     page = (tmp_path / "run" / "report.html").read_text("utf-8")
     assert "Evaluation sets" in page and "Items with a copy in samples" in page
     assert "Items of evaluation sets" in (tmp_path / "run" / "card" / "card.md").read_text("utf-8")
+    quiz, before = tmp_path / "quiz.jsonl", (tmp_path / "quiz.jsonl").stat()
+    quiz.write_text(quiz.read_text().replace("Sound", "Found"))
+    os.utime(quiz, ns=(before.st_atime_ns, before.st_mtime_ns))
+    code, printed = command("why", "2", "--run", "run", folder=tmp_path)
+    assert code == 3 and "quiz.jsonl changed since the run" in printed

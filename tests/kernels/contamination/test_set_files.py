@@ -94,6 +94,8 @@ def test_usual_fields_of_known_layouts(tmp_path: Path) -> None:
         ("{\n", "x.jsonl", "x.jsonl:1: not JSON"),
         ("[1]\n", "x.jsonl", "x.jsonl:1: an item must be an object"),
         ("", "x.jsonl", "there is no item"),
+        ('{"question": "Who?"}\n{"question": "\xe9"}', "x.jsonl", "x.jsonl:2: not UTF-8 (byte 0xe9)"),
+        ('{"question": ""}\n{"question": null}', "x.jsonl", "no item has a text in its fields"),
         ('{"foo": "a"}\n', "x.jsonl", "none of the fields foo has a usual name"),
         ('{"foo": "a"}\n', {"x": {"path": "x.jsonl", "prompt": "fo"}}, "has no field 'fo'"),
         ('{"foo": "a"}\n', {"x": {"path": "x.jsonl", "promt": "foo"}}, "no setting 'promt'"),
@@ -104,8 +106,8 @@ def test_usual_fields_of_known_layouts(tmp_path: Path) -> None:
 )
 def test_messages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str, sets: Any, message: str) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("x.jsonl").write_text(content)
-    [problem] = problems(sets, None)
+    Path("x.jsonl").write_text(content, "latin-1")
+    [problem] = problems(sets, None, 6)
     assert message in problem
 
 
@@ -158,5 +160,5 @@ def test_half_surrogate_pairs_are_question_marks(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_used_is_refused(tmp_path: Path, content: str, settings: dict[str, Any], message: str) -> None:
     (tmp_path / "set.jsonl").write_text(content)
-    [problem] = problems({"s": {"path": str(tmp_path / "set.jsonl"), **settings}}, None)
+    [problem] = problems({"s": {"path": str(tmp_path / "set.jsonl"), **settings}}, None, 6)
     assert message in problem
