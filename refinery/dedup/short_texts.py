@@ -54,12 +54,17 @@ def note_on_short(step: Any, texts: ShortTexts, alike: bool) -> list[str]:
 
 def note_before(step: Any, short: int, texts: int, alike: bool) -> str:
     """The note before a run on texts without a shingle among the first texts of the input."""
-    have = "has" if short == 1 else "have"
-    return f"{short:,} of the {texts:,} examined texts of the input {have} {_few(step)}: {_fate(step, alike)}"
+    are = "is" if short == 1 else "are"
+    examined = f"{short:,} of the {texts:,} examined texts of the input {are}"
+    return f"{examined} shorter than window_size, which is {_window(step)} tokens: {_fate(step, alike)}"
 
 
 def _few(step: Any) -> str:
-    return f"fewer tokens than window_size, which is {step.params.get('n_grams') or step.params.get('window_size')}"
+    return f"fewer tokens than window_size, which is {_window(step)}"
+
+
+def _window(step: Any) -> int:
+    return step.params.get("n_grams") or step.params["window_size"]
 
 
 def _fate(step: Any, alike: bool) -> str:

@@ -120,5 +120,5 @@ def test_check_looks_at_the_first_texts(
     (tmp_path / "recipe.json").write_text(json.dumps(recipe), encoding="utf-8")
     assert exit_code(monkeypatch, "check", tmp_path / "recipe.json") == 0
     printed = " ".join("".join(capsys.readouterr()).split())
-    assert ("5 of the 5 examined texts of the input have fewer tokens than window_size" in printed) is bool(said)
+    assert ("5 of the 5 examined texts of the input are shorter than window_size" in printed) is bool(said)
     assert said in printed

@@ -59,7 +59,7 @@ def _reason(texts: Sequence[ComparedText], alike: bool, measure: Measure, params
     if alike:
         return "texts that are alike"
     if "window_size" in params and _most(one.tokens < measure.window for one in texts):
-        return f"texts of fewer tokens than window_size, which is {measure.window}"
+        return f"texts shorter than window_size, which is {measure.window} tokens"
     if _most(not one.tokens for one in texts):
         return "texts without words"
     if "key" in params:

@@ -35,7 +35,7 @@ def page(number: int, words: int = 40) -> str:
 
 CASES = [
     (["", " ", "\n"], MINHASH, "empty texts", True),
-    (["one", "two", "three words here"], MINHASH, "texts of fewer tokens than window_size, which is 5", False),
+    (["one", "two", "three words here"], MINHASH, "texts shorter than window_size, which is 5 tokens", False),
     ([f"{page(1)} {at}" for at in range(5)], MINHASH, "texts that are alike", True),
     ([page(at) for at in range(5)], {"key": "1"}, "one value of the key for texts that are unlike", False),
     ([page(at) for at in range(5)], MINHASH, "texts that are unlike, connected by chains of matches", False),
