@@ -25,6 +25,9 @@ def next_line(data, i, end):
                 continue
             if i >= end:
                 break
+        elif data[i] & 0xC0 == 0x80:  # within a character, which began in the block before
+            i += 1
+            continue
         cp, after = decode(data, i)
         if 0x0A <= cp <= 0x0D or 0x1C <= cp <= 0x1E or cp == 0x85 or cp == 0x2028 or cp == 0x2029:
             if cp == CR and after < end and data[after] == LF:

@@ -83,6 +83,14 @@ def test_lines_and_marks(values: list[str | None]) -> None:
     assert gopher_text(column(values)).to_pylist() == expected(values, marks)
 
 
+@pytest.mark.parametrize("char", ["é", "漢", "😀", "\x85", "\u2028"])
+def test_characters_at_every_place_in_blocks(char: str) -> None:
+    """Also in the last text of a column, behind which there is no block."""
+    for size in range(130):
+        text = f"{'x' * size}{char}\n\n- {char}..."
+        assert gopher_text(column([text])).to_pylist() == [marks(text)]
+
+
 @by_planes
 def test_every_character(planes: range) -> None:
     chars = [char for char in characters(planes) if char.strip()]
