@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from refinery.common.digest import ALGORITHM
+from refinery.common.digest import ALGORITHM, size_and_digest
 from refinery.compiler.deduplicators import statement
 from refinery.dedup.index_place import LIST, IndexFolder, IndexPlace, is_match_keys
 from refinery.dedup.index_runs import IndexRun
@@ -110,6 +110,14 @@ def open_index(named: str, step: Any, operator: Operator, run: IndexRun | None =
 def _name_of(run: IndexRun | None) -> str:
     """Identity of a run, which may take over its own claim; "" for a run that cannot be repeated."""
     return run.name if run is not None else ""
+
+
+def require_contents(index: Index) -> None:
+    """Check that the files of match keys are as they were written; entries of earlier versions have no digests. Raises OperatorError."""
+    for item in index.generations:
+        if "digest" in item and not index.place.sound(item["file"], int(item["size"]), str(item["digest"])):
+            what = f"{item['file']} has other contents than run {item['run_id']} has written"
+            raise OperatorError(f"index {index.place.name}: {what}. Bring it back, or name another folder")
 
 
 def place_of(named: str) -> IndexPlace:
@@ -223,14 +231,21 @@ def extending(added: Sequence[tuple[Index, Path | None]]) -> Iterator[Callable[[
     """
     with ExitStack() as held:
         one_way = sorted(added, key=lambda item: item[0].place.key)  # one order for all runs prevents a deadlock
-        ready = [(index, held.enter_context(_ready(index, written))) for index, written in one_way]
+        ready = [
+            (index, _contents_of(written), held.enter_context(_ready(index, written))) for index, written in one_way
+        ]
 
         def publish(run_id: str, project: str) -> None:
-            for index, aside in ready:
+            for index, contents, aside in ready:
                 with _index_errors(index):
-                    _list(index, aside, run_id, project)
+                    _list(index, aside, {"run_id": run_id, "project": project, **contents})
 
         yield publish
+
+
+def _contents_of(written: Path | None) -> dict[str, Any]:
+    """Size and digest of match keys that are to be added, if there are any."""
+    return {} if written is None else dict(zip(("size", "digest"), size_and_digest(written), strict=True))
 
 
 @contextmanager
@@ -254,13 +269,15 @@ def _listed_now(index: Index) -> tuple[int, tuple[dict[str, Any], ...]]:
     return (0, ()) if listed is None else (listed[0], _listed(listed[1], f"index {index.place.name}")[1])
 
 
-def _list(index: Index, aside: str, run_id: str, project: str) -> None:
-    """Add a generation, if there are match keys in `aside`; it replaces the run's own earlier ones."""
+def _list(index: Index, aside: str, facts: dict[str, Any]) -> None:
+    """Add a generation, if there are match keys in `aside`; it replaces the run's own earlier ones. facts: of the generation."""
     before = [item["file"] for item in index.own]
-    name = before[0] if before else f"marks-{len(index.listed) + 1:05d}-{run_id}.parquet"
+    name = (
+        f"marks-{len(index.listed) + 1:05d}-{facts['run_id']}.parquet"  # a new one: the list has the old one's digest
+    )
 
     def listing(name: str) -> str:
-        return index.listing({"file": name, "run_id": run_id, "project": project} if name else None)
+        return index.listing({"file": name, **facts} if name else None)
 
     index.place.extend(aside, name if aside else "", index.number, listing, before)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from refinery.dedup.index import Index, stored_files
+from refinery.dedup.index import Index, require_contents, stored_files
 from refinery.dedup.model import DedupInput, DedupResult
 from refinery.dedup.partitions import Partitions
 from refinery.dedup.tasks import indexed
@@ -34,6 +34,7 @@ class IndexTasks:
         files = stored_files(index)
         if not files:
             return (), list(names)
+        require_contents(index)
         known = _facts(index)
         [answer] = self._run(indexed.survey, [(list(names), files, self._most, self._least, list(known.values()))])
         survey = json.loads(answer)

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
+from refinery.storage.file_digests import file_digest
+
 LIST = "index.json"
 
 
@@ -35,6 +37,10 @@ class IndexPlace(ABC):
     @abstractmethod
     def has(self, file: str) -> bool:
         """Return whether a file of match keys exists."""
+
+    @abstractmethod
+    def sound(self, file: str, size: int, digest: str) -> bool:
+        """Return whether a file of match keys is as it was written, as far as its place does not guard that itself."""
 
     @abstractmethod
     def local(self, file: str) -> str:
@@ -116,6 +122,11 @@ class IndexFolder(IndexPlace):
     def has(self, file: str) -> bool:
         """Return whether the file exists."""
         return (self.folder / file).is_file()
+
+    def sound(self, file: str, size: int, digest: str) -> bool:
+        """Return whether the file has the contents with which it was written."""
+        path = self.local(file)
+        return os.path.getsize(path) == size and file_digest(path) == digest
 
     def local(self, file: str) -> str:
         """Path of the file itself."""
