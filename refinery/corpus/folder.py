@@ -93,7 +93,11 @@ class CorpusFolder:
         """Number of the current snapshot; 0 if there is none yet. Raises DataError."""
         mark = self.require()
         try:
-            return int(self.current.read_text(encoding="utf-8"))
+            number = self._pointer()
+            if self._published(number + 1).exists() and self._pointer() == number:  # else a change has just ended
+                cure = "Write the number of the last one into it; to go back, remove the folders of later ones first"
+                raise DataError(f"{self.current}: names snapshot {number}, but there are later ones. {cure}")
+            return number
         except FileNotFoundError:
             if not mark.get("points"):
                 return 0
@@ -101,6 +105,13 @@ class CorpusFolder:
             raise DataError(f"{self.current}: is gone. {cure}") from None
         except (OSError, ValueError) as error:
             raise DataError(f"{self.current}: holds no number of a snapshot ({error})") from error
+
+    def _pointer(self) -> int:
+        return int(self.current.read_text(encoding="utf-8"))
+
+    def _published(self, number: int) -> Path:
+        """The file that shows that a snapshot has been the current one, so it is no rest of a stopped command."""
+        return self.snapshot(number) / "published"
 
     def numbers(self) -> list[int]:
         """Numbers of the snapshots that are there, up to the current one."""
@@ -147,6 +158,9 @@ class CorpusFolder:
     def tidy(self) -> None:
         """Remove what a stopped command has left that published no snapshot, and states of earlier snapshots; the corpus is held."""
         last = self.current_number()
+        if self.snapshot(last).is_dir():
+            with suppress(OSError):  # on a full disk the next change does it
+                self._published(last).touch()
         for folder in (self.snapshots, self.states, self.inputs):
             for name in os.listdir(folder) if folder.is_dir() else []:
                 unfinished = name.startswith(".unfinished-")

@@ -66,7 +66,7 @@ def flipped(file: Path) -> Iterator[None]:
 
 def files_of(living: Living, folder: str) -> list[Path]:
     """All files in a folder of a corpus."""
-    return sorted(file for file in (living.place / folder).rglob("*") if file.is_file())
+    return sorted(file for file in (living.place / folder).rglob("*") if file.is_file() and file.stat().st_size)
 
 
 def test_verification_notices_every_file(original: Living) -> None:
@@ -118,6 +118,19 @@ def test_a_file_of_a_snapshot(original: Living, name: str) -> None:
                 use()
     del original.parts[2:]
     assert original.kept() == before and not (original.folder / "t").exists()
+
+
+def test_a_number_of_an_earlier_snapshot_removes_no_later_one(original: Living) -> None:
+    current = original.place / "current"
+    for number in ("1", "2"):
+        current.write_text(number)
+        with pytest.raises(DataError, match=f"names snapshot {number}, but there are later ones. Write the number"):
+            original.add(near_copies(random.Random(2), 2, 100))
+        del original.parts[2:]
+        with pytest.raises(DataError, match="there are later ones"):
+            original.kept()
+    current.write_text("3")
+    original.require_promise()
 
 
 def test_the_recipe_of_a_snapshot(original: Living) -> None:
