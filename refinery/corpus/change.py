@@ -25,6 +25,7 @@ from refinery.corpus.merging import with_merged
 from refinery.corpus.parts import NewData, copied, new_data, part_input, require_files
 from refinery.corpus.publish import Columns, Publication, TypeChange, counts_of
 from refinery.corpus.reference import ReferenceEngine
+from refinery.corpus.room import room_for_change
 from refinery.errors import OutputError
 from refinery.io.left_out import numbers_in
 from refinery.operators import Library
@@ -80,9 +81,12 @@ def add(folder: CorpusFolder, recipe: Recipe, library: Library, settings: Settin
     with using_processes(), explained(str(folder.root)):
         plan = prepare(recipe, library, runs=False)
         identity = identity_of(plan)
-        folder.create()
+        with room_for_change(folder):
+            folder.create()
         with folder.held():
-            return _delivered(folder, _add(folder, recipe, library, settings, plan, identity), target)
+            with room_for_change(folder):
+                report = _add(folder, recipe, library, settings, plan, identity)
+            return _delivered(folder, report, target)
 
 
 def _target(recipe: Recipe, settings: Settings) -> Target | None:
@@ -148,7 +152,8 @@ def withdraw(
     """
     target = _target(recipe, settings)
     with using_processes(), explained(str(folder.root)), folder.held():
-        report = _withdraw(folder, recipe, library, chosen, about, settings)
+        with room_for_change(folder):
+            report = _withdraw(folder, recipe, library, chosen, about, settings)
         return _delivered(folder, report, target)
 
 

@@ -58,6 +58,7 @@ def test_a_full_disk(
     [
         'Could not write file "a": because of error: No space left on device',
         'Async write failed: {"exception_type":"IO","exception_message":"No space left on device","errno":"28"}',
+        'Failed to commit: Could not write file "/a/run.wal": No space left on device',
     ],
 )
 def test_what_the_database_says_of_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:

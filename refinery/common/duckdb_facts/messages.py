@@ -77,11 +77,14 @@ def is_failed_write(error: BaseException) -> bool:
 
 
 def system_error(error: BaseException) -> OSError:
-    """The system's error in a message, which has its number in JSON, or its text at the end."""
+    """The system's error in a message, which has its number in JSON, or its text behind the cause or at the end."""
     text = first_line(error)
     number = _NUMBER.search(text)
     reason = os.strerror(int(number[1])) if number else text.rpartition("because of error: ")[2]
     code = next((code for code in errno.errorcode if reason.startswith(os.strerror(code))), None)
+    if code is None:
+        code = next((code for code in errno.errorcode if reason.endswith(f": {os.strerror(code)}")), None)
+        reason = reason if code is None else os.strerror(code)
     return OSError(reason) if code is None else OSError(code, reason)
 
 
