@@ -22,7 +22,7 @@ from refinery.compiler.export_repeats import repeat_fault, repeats_of
 from refinery.compiler.feature_users import feature_users
 from refinery.compiler.json_fields import field_of
 from refinery.compiler.kept_fields import read_field
-from refinery.compiler.kept_order import order_of
+from refinery.compiler.kept_order import key_of, order_of
 from refinery.compiler.layers import Layers
 from refinery.compiler.mistakes import each_of, sentences
 from refinery.compiler.model import ALONE, Chain, CompileContext, KeptField, OrderTerm, Schema, Stat, TextChange
@@ -296,7 +296,7 @@ class _Compiler(ChainNames):
         own = self._own(keys)
         own_terms = list(each_of([partial(own, term) for term, _ in terms]))
         self.fields.require_order(own_terms, [term for term, _ in terms])
-        return [(parse(sql), direction) for sql, (_, direction) in zip(own_terms, terms, strict=True)]
+        return [(parse(key_of(sql, step.params)), way) for sql, (_, way) in zip(own_terms, terms, strict=True)]
 
     def _define_key(self, step: Any, name: str, expression: exp.Expr, note: str) -> str:
         self._define(step, name, f"CASE WHEN {self.alive} THEN {expression.sql('duckdb')} END", note, "mark")

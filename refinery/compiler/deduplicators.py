@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from refinery.compiler.kept_order import problem_of_order
 from refinery.compiler.templates import template
 from refinery.dedup.matchers import measure_of
 from refinery.dedup.matchers.model import SetQuery
@@ -67,7 +68,7 @@ def require_params(step: Any, operator: Operator) -> None:
     """Check the shared parameters of a deduplicator. Raises ValueError with the problem and the cure."""
     size_field(step.params)
     direct: str = getattr(operator.matcher, "direct", "")
-    if problem := problem_of_verify(step.params):
+    if problem := problem_of_verify(step.params) or problem_of_order(step.params):
         raise ValueError(problem)
     if is_star(step.params) and not operator.matcher.takes_units and not direct:
         raise ValueError(f"cluster: star is not possible for the matcher {operator.match}; use cluster: connected")

@@ -76,3 +76,26 @@ def test_dates_among_values_of_other_kinds_are_dates(tmp_path: Path) -> None:
         tmp_path, {"keep": "newest"}, [{"text": f"{n}", "date": value} for n, value in enumerate(values)]
     )
     assert text == "4" and "4 of 6 compared samples have no date" in notes[0]
+
+
+def test_what_is_no_date_or_number_comes_last(tmp_path: Path) -> None:
+    """DuckDB has times after and before all others, and takes NaN for the greatest number."""
+    dates = ["infinity", "2024-05-01", "-infinity", "nan", "epoch", " 2024-05-02 "]
+    text, notes = kept(tmp_path, {"keep": "newest"}, [{"text": f"{n}", "date": value} for n, value in enumerate(dates)])
+    assert text == "5" and "4 of 6 compared samples have no date" in notes[0]
+    scores = [float("nan"), None, 1.5, -2.0]
+    rows = [{"text": f"{n}", "score": value} for n, value in enumerate(scores)]
+    assert [kept(tmp_path, {"keep": f"score {way}"}, rows)[0] for way in ("desc", "asc")] == ["2", "3"]
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"keep": ""}, "keep is empty; set it to first, longest, newest or an SQL order"),
+        ({"keep": "newest", "date_key": " "}, "date_key is empty; set it to the name of a field"),
+        ({"date_key": "crawled"}, "date_key has no effect with keep: first; set keep: newest, or leave date_key out"),
+    ],
+)
+def test_an_order_that_says_nothing_is_refused(tmp_path: Path, params: dict[str, Any], message: str) -> None:
+    with pytest.raises(RecipeError, match=message):
+        kept(tmp_path, params)

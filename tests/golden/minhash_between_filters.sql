@@ -115,9 +115,21 @@ WITH _read AS NOT MATERIALIZED (
         'xxhash'
       )
     END AS _mark_marks, /* minhash_between_filters.yaml:11 step 3 document_minhash_deduplicator */
-    CASE WHEN _alive_2 THEN (
-      text_len
-    ) END AS _mark_order_0 /* the order in which one is kept */
+    CASE
+      WHEN _alive_2
+      THEN CASE
+        WHEN typeof((
+          text_len
+        )) IN ('DOUBLE', 'FLOAT')
+        AND CAST((
+          text_len
+        ) AS TEXT) = 'nan'
+        THEN NULL
+        ELSE (
+          text_len
+        )
+      END
+    END AS _mark_order_0 /* the order in which one is kept */
   FROM _s5
 )
 SELECT
