@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -23,6 +24,26 @@ from refinery.workers.threads import Workers, WorkerThreads
 WORTH = 8_000_000
 
 
+@dataclass(frozen=True)
+class WorkerSettings:
+    """Settings of a recipe for the workers of its run on this machine.
+
+    kind: threads, processes, or auto. count: number of workers. threads: of each worker's DuckDB; None for one. memory_limit: of all
+    workers, in bytes. row_timeout: seconds for a row; None: no limit, or the one that an operator has.
+    """
+
+    kind: str
+    count: int
+    threads: int | None
+    memory_limit: int | None
+    row_timeout: float | None
+
+    @staticmethod
+    def of(recipe: Recipe, count: int) -> WorkerSettings:
+        """The settings of a recipe. count: number of workers."""
+        return WorkerSettings(recipe.workers, count, recipe.threads, recipe.memory_limit, recipe.row_timeout)
+
+
 class BackendChoice:
     """Choice of the backend (threads or processes) of each stage. A stage reuses the processes of the stage before.
 
@@ -30,22 +51,21 @@ class BackendChoice:
     marker, a file that is left when the last run by threads crashed. not_threads: the reason against threads, or "".
     """
 
-    def __init__(self, recipe: Recipe, workers: int, spill: str, scratch: Callable[[], Path], note: Path) -> None:
-        self._recipe, self._workers, self._spill, self._scratch = recipe, workers, spill, scratch
-        self._note = note
+    def __init__(self, settings: WorkerSettings, spill: str, scratch: Callable[[], Path], note: Path) -> None:
+        self._settings, self._spill, self._scratch, self._note = settings, spill, scratch, note
         self.not_threads = died(note)
         if not self.not_threads:  # a marker that a deliberately killed run has left
             note.unlink(missing_ok=True)
-        unsafe = recipe.workers == "auto" and self.not_threads
-        self._always = recipe.workers == "processes" or recipe.row_timeout is not None or bool(unsafe)
-        self._never = recipe.workers == "threads" and recipe.row_timeout is None
+        kind, limited = settings.kind, settings.row_timeout is not None
+        self._always = kind == "processes" or limited or (kind == "auto" and bool(self.not_threads))
+        self._never = kind == "threads" and not limited
         self._tables: dict[int, tuple[pa.Table, str]] = {}
         self._lock = threading.Lock()
 
     @property
     def changed(self) -> str:
         """Note that the last run's crash changes the choice; empty if it does not."""
-        if self._recipe.workers != "auto" or not self.not_threads:
+        if self._settings.kind != "auto" or not self.not_threads:
             return ""
         return f"the last run here {self.not_threads}: workers are processes this time"
 
@@ -57,7 +77,7 @@ class BackendChoice:
             return False
         if self._always:
             return True
-        several = min(most or self._workers, len(shards)) > 1
+        several = min(most or self._settings.count, len(shards)) > 1
         return several and holds_lock(program) and sum(shard.size for shard in shards) >= WORTH
 
     def start(self, programs: Iterable[Program], shards: Sequence[Shard]) -> None:
@@ -69,19 +89,19 @@ class BackendChoice:
         """Runner for the shards of a stage. pool: the threads, where the stage runs in threads. most: workers."""
         if not self.apart(program, shards, most):
             return Threads(pool, self._note)
-        timeout = self._recipe.row_timeout
+        timeout = self._settings.row_timeout
         one = (
             timeout is not None or program.limits_rows
         )  # the signal reaches only the main thread, which must do all work
-        terms = ProcessSettings(1 if one else self._recipe.threads or 1, timeout)
-        workers = min(most or self._workers, len(shards))
+        terms = ProcessSettings(1 if one else self._settings.threads or 1, timeout)
+        workers = min(most or self._settings.count, len(shards))
         return ProcessRunner(program, workers, self._memory, self._spill, terms, self._spool)
 
     @property
     def _memory(self) -> str:
         """Memory limit of DuckDB in each process."""
-        limit = self._recipe.memory_limit
-        each = limit // self._workers if limit else share_of_memory(self._workers)
+        limit, count = self._settings.memory_limit, self._settings.count
+        each = limit // count if limit else share_of_memory(count)
         return f"{max(1, each // 1000)}KB"
 
     def _spool(self, table: pa.Table) -> str:

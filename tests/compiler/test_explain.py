@@ -117,6 +117,16 @@ def test_measured(prepared: Plan) -> None:
     assert sum(shares) == pytest.approx(100, abs=len(found))
 
 
+def test_rows_of_several_shards_are_numbered_as_in_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_texts(50)
+    steps = [{"sql_filter": {"where": "_row < 120"}}]
+    recipe = {"dataset_path": ["docs.jsonl"] * 2, "override_num_blocks": 4, "export_path": "out.jsonl"}
+    plan = prepare(*open_recipe(recipe | {"process": steps}))
+    _, table = list(analyzed(plan))
+    assert len(plan.shards) == 4 and rows(table)[0][3:5] == ["400", "280"]
+
+
 STAGES: list[Any] = [
     {"text_length_filter": {"min_len": 3}},
     {"document_minhash_deduplicator": {"window_size": 1, "keep": "text_len desc", "max_cluster_size": 9}},

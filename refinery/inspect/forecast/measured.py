@@ -33,7 +33,7 @@ from refinery.recipe import Recipe
 from refinery.results.stage_result import StageResult
 from refinery.storage.store import Store
 from refinery.storage.workplace import Workplace
-from refinery.workers.backends import BackendChoice
+from refinery.workers.backends import BackendChoice, WorkerSettings
 from refinery.workers.match_keys import SHARD_BITS
 from refinery.workers.tasks import Report
 from refinery.workers.worker import ShardResult
@@ -182,7 +182,8 @@ def _run(
 
 def runs_apart(plan: Plan, folder: Path) -> bool:
     """Return whether a stage of the run will have processes as workers. folder: for temporary files."""
-    choice = BackendChoice(plan.recipe, plan.workers, str(folder), lambda: folder, folder / "running")
+    settings = WorkerSettings.of(plan.recipe, plan.workers)
+    choice = BackendChoice(settings, str(folder), lambda: folder, folder / "running")
     return any(choice.apart(planned.program, plan.shards, plan.workers) for planned in plan.stages)
 
 
