@@ -220,7 +220,7 @@ def prepared_facts(prepared: Plan) -> dict[str, Any]:
         "inputs": prepared.inputs(),
         "inodes": prepared.inodes(),
         "side_files": prepared.beside,
-        "assets": described(prepared.recipe),
+        "assets": described(prepared.recipe.assets_of_steps),
         "packages": _packages(prepared),
     }
 

@@ -17,7 +17,7 @@ from refinery.assets.sources import Source, source_of
 from refinery.errors import DataError, RecipeError
 from refinery.io.side_files import digest, files, require_unchanged
 from refinery.operators import Library
-from refinery.recipe import Recipe, load
+from refinery.recipe import load
 from refinery.recipe.assets import Asset, Assets, shown
 from refinery.recipe.override import Override
 from refinery.recipe.tree import Problems
@@ -111,11 +111,11 @@ def _described_step(asset: Asset) -> str:
     return f"{asset.step} (line {where.line})" if where.line else f"{asset.step} ({where})"
 
 
-def require_locked(recipe: Recipe) -> None:
-    """Check that assets have the bytes that `assets.lock` beside the recipe names. Raises RecipeError, DataError."""
-    place = lock.place_of(recipe.path)
+def require_locked(file: str | None, assets: Iterable[Asset]) -> None:
+    """Check that assets have the bytes that `assets.lock` beside the recipe's file names. Raises RecipeError, DataError."""
+    place = lock.place_of(file)
     locked, problems = lock.read(place), Problems()
-    for needed in together(recipe.assets_of_steps) if place is not None and locked else ():
+    for needed in together(assets) if place is not None and locked else ():
         name = needed.locked_name(place) if place is not None else ""
         if name in locked and needed.path and (how := lock.difference(needed.files, locked[name])):
             what = f"{needed.path}: {how}, so it is not the {name} that {place} locks"
@@ -126,7 +126,7 @@ def require_locked(recipe: Recipe) -> None:
         raise RecipeError(problems.sorted())
 
 
-def described(recipe: Recipe) -> list[dict[str, Any]]:
+def described(assets: Iterable[Asset]) -> list[dict[str, Any]]:
     """The assets of a recipe as plain data, for the manifest and the table `runs`. Raises DataError."""
     return [
         {
@@ -135,17 +135,17 @@ def described(recipe: Recipe) -> list[dict[str, Any]]:
             "steps": list(needed.steps),
             "files": [lock.plain(file) for file in needed.files],
         }
-        for needed in together(recipe.assets_of_steps)
+        for needed in together(assets)
         if needed.path is not None
     ]
 
 
-def require_same_side_files(manifest: Mapping[str, Any], recipe: Recipe) -> None:
-    """Check that the files beside the input of a finished run are unchanged. Raises DataError.
+def require_same_side_files(manifest: Mapping[str, Any], assets: Iterable[Asset]) -> None:
+    """Check that the files beside the input of a finished run are unchanged. assets: of its recipe. Raises DataError.
 
     An asset that is found at another place than by the run, as on another machine, is the same if its bytes are.
     """
     known = manifest.get("side_files", {})
     gone = {name: then for name, then in known.items() if not files(name)}
-    now = {digest(asset.read_as) for asset in recipe.assets_of_steps if gone and asset.path is not None}
+    now = {digest(asset.read_as) for asset in assets if gone and asset.path is not None}
     require_unchanged({name: then for name, then in known.items() if name not in gone or then not in now})

@@ -16,9 +16,8 @@ from refinery.common.digest import digest_of_file
 from refinery.dedup.index import Index
 from refinery.dedup.index_runs import IndexRun
 from refinery.io.model import Source
-from refinery.planning.plan import Plan
-from refinery.recipe import Recipe
-from refinery.recipe.executors import on_cluster
+from refinery.recipe.export import ExportSettings
+from refinery.recipe.model import Step
 from refinery.results import targets
 from refinery.storage.open import open_store
 from refinery.storage.urls import is_stdout, is_url, real_place
@@ -41,25 +40,27 @@ class RunNote:
     replaces: bool = False
 
 
-def uses_index(recipe: Recipe) -> bool:
-    """Return whether a step of the recipe has an index."""
-    return any(step.params.get("index") for step in recipe.steps)
+def uses_index(steps: Sequence[Step]) -> bool:
+    """Return whether a step has an index."""
+    return any(step.params.get("index") for step in steps)
 
 
-def begin(prepared: Plan) -> IndexRun:
-    """The run as its indexes know it; until `end`, its attempts are known by what the first of them has found."""
-    recipe, note = prepared.recipe, _read(prepared.recipe)
-    export = export_of(recipe)
-    replaces = note.replaces if note.export == export else is_there(recipe)
-    _write(recipe, RunNote(note.folder, export, replaces))
-    folder = real_place(Workplace.of(recipe.work_dir).name)
+def begin(place: Workplace, settings: ExportSettings, clustered: bool, sources: Sequence[Source]) -> IndexRun:
+    """The run as its indexes know it; until `end`, its attempts are known by what the first of them has found.
+
+    clustered: workers of a cluster write the export. sources: of the input.
+    """
+    note, export = _read(place), export_of(place, settings)
+    replaces = note.replaces if note.export == export else is_there(place, settings, clustered)
+    _write(place, RunNote(note.folder, export, replaces))
+    folder = real_place(place.name)
     below = export if is_url(export) or is_url(folder) else os.path.relpath(export, folder)
-    return IndexRun(export, socket.gethostname(), note.folder, below, contents_of(prepared.sources), replaces)
+    return IndexRun(export, socket.gethostname(), note.folder, below, contents_of(sources), replaces)
 
 
-def end(recipe: Recipe) -> None:
+def end(place: Workplace) -> None:
     """Note that the run has published its export, and its indexes list it."""
-    _write(recipe, RunNote(_read(recipe).folder))
+    _write(place, RunNote(_read(place).folder))
 
 
 def notes(index: Index, export: str) -> list[str]:
@@ -77,24 +78,24 @@ def notes(index: Index, export: str) -> list[str]:
     return [f"index {index.place.name}: {text}" for text in texts]
 
 
-def export_of(recipe: Recipe) -> str:
+def export_of(place: Workplace, export: ExportSettings) -> str:
     """The place of what a run publishes: its export, or the run folder for a run without files of an export."""
-    if not recipe.exports or is_stdout(recipe.export_path):
-        return real_place(Workplace.of(recipe.work_dir).name)
-    return real_place(recipe.export_path.rstrip("/") if is_url(recipe.export_path) else recipe.export_path)
+    if not export.is_written or is_stdout(export.path):
+        return real_place(place.name)
+    return real_place(export.path.rstrip("/") if is_url(export.path) else export.path)
 
 
-def is_there(recipe: Recipe) -> bool:
+def is_there(place: Workplace, export: ExportSettings, clustered: bool) -> bool:
     """Return whether an earlier export is at its place. Raises OSError."""
-    if not recipe.exports:
-        return Workplace.of(recipe.work_dir).run_dir.database.is_file()
-    if is_stdout(recipe.export_path):
+    if not export.is_written:
+        return place.run_dir.database.is_file()
+    if is_stdout(export.path):
         return False
-    if on_cluster(recipe.executor_type):
-        return any(not name.startswith(".") for name in _names_in(os.path.expanduser(recipe.export_path)))
-    if is_url(recipe.export_path):
-        return any(_exists(url) for url in targets.of_objects(recipe.export, ()))
-    return any(glob.glob(one) for one in targets.of_export(recipe.export, ()))
+    if clustered:
+        return any(not name.startswith(".") for name in _names_in(os.path.expanduser(export.path)))
+    if is_url(export.path):
+        return any(_exists(url) for url in targets.of_objects(export, ()))
+    return any(glob.glob(one) for one in targets.of_export(export, ()))
 
 
 def _names_in(folder: str) -> list[str]:
@@ -127,8 +128,7 @@ def _content_of(source: Source) -> Any:
     return [digest_of_file(source.path, start, min(size, start + _PIECE)).hexdigest() for start in starts]
 
 
-def _read(recipe: Recipe) -> RunNote:
-    place = Workplace.of(recipe.work_dir)
+def _read(place: Workplace) -> RunNote:
     try:
         plain = json.loads(place.own().read_text(place.run_dir.indexed.name))
         return RunNote(str(plain["folder"]), str(plain["export"]), bool(plain["replaces"]))
@@ -136,8 +136,7 @@ def _read(recipe: Recipe) -> RunNote:
         return RunNote(uuid4().hex)
 
 
-def _write(recipe: Recipe, note: RunNote) -> None:
-    place = Workplace.of(recipe.work_dir)
+def _write(place: Workplace, note: RunNote) -> None:
     own = place.own()
     text = {"folder": note.folder, "export": note.export, "replaces": note.replaces}
     own.write_text(place.run_dir.indexed.name, json.dumps(text))

@@ -84,7 +84,7 @@ def _looks(plan: Plan, probes: bool) -> Iterator[tuple[str, Callable[[], None]]]
     recipe = plan.recipe
     yield "executor_type", partial(_require_package, recipe)
     yield "process", partial(merging.check, recipe)
-    yield "process", partial(require_locked, recipe)
+    yield "process", partial(require_locked, recipe.path, recipe.assets_of_steps)
     yield "process", partial(_require_repeats, recipe)
     yield "process", partial(_require_whole_for_index, recipe)
     yield "export_path", partial(keep_inputs, recipe, plan.sources)

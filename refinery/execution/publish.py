@@ -56,8 +56,8 @@ def publish_run(job: RunJob, stages: StageRunner, done: list[StageResult]) -> tu
             outcome, description = accounted(job, db, maker, done, exported, store, executor)
         if not withheld:
             extend(description["run_id"], description["project_name"])  # now that the run is published
-        if index_run.uses_index(recipe):
-            index_run.end(recipe)
+        if index_run.uses_index(recipe.steps):
+            index_run.end(place.workplace)
     return outcome, description, exported
 
 

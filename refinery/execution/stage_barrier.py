@@ -31,9 +31,11 @@ from refinery.io.model import Shard
 from refinery.io.readers.registry import reader_of
 from refinery.planning.compilation import compile_comparison
 from refinery.planning.plan import CompiledStage, Plan
+from refinery.recipe.executors import on_cluster
 from refinery.results.stage_result import StageResult
 from refinery.storage.open import open_store
 from refinery.storage.store import Store
+from refinery.storage.workplace import Workplace
 
 
 @dataclass(frozen=True)
@@ -141,7 +143,9 @@ class StageBarrier:
     @cached_property
     def _run(self) -> IndexRun:
         """This run as its indexes know it."""
-        return index_run.begin(self.prepared)
+        recipe = self.prepared.recipe
+        place, clustered = Workplace.of(recipe.work_dir), on_cluster(recipe.executor_type)
+        return index_run.begin(place, recipe.export, clustered, self.prepared.sources)
 
     def published(self, planned: CompiledStage, findings: DedupResult) -> DedupResult:
         """Publish the files of removed units to the store, under names that shards use; tasks may have done so."""

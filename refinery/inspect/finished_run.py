@@ -112,7 +112,7 @@ class FinishedRun:
 
     def require_side_files(self) -> None:
         """Check that side files (word lists, files that SQL reads) are unchanged since the run. Raises DataError."""
-        require_same_side_files(self.manifest, self.recipe)
+        require_same_side_files(self.manifest, self.recipe.assets_of_steps)
 
     def count(self, query: str, values: Sequence[Any] = ()) -> int:
         """The single number that a query returns."""

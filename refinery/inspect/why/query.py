@@ -113,9 +113,8 @@ class RowHistories:
         recipe, library = open_recipe(self.run_dir.recipe)
         cut, orderings = self.manifest["shard_size"], orders_of_run(self.run_dir)
         prepared = prepare(recipe, library, shard_size=cut, orderings=orderings, looks=False)
-        require_same_side_files(
-            self.manifest, recipe
-        )  # first: the fingerprint has their contents, but cannot name them
+        # First, since the fingerprint has their contents, but cannot name them.
+        require_same_side_files(self.manifest, recipe.assets_of_steps)
         if prepared.fingerprint != self.manifest["fingerprint"]:
             raise DataError("the operators have changed since the run, so rows cannot be recomputed; run it again")
         require_same_inputs(self.manifest, prepared, "rows cannot be recomputed")
