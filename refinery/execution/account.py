@@ -7,11 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from refinery.common.source_files import digest_of_folder
-from refinery.execution.assets import described
-from refinery.execution.audited_texts import StageTexts, audited_steps, text_key_of
+from refinery.execution.audited_texts import StageTexts
 from refinery.execution.exported import RunExport
 from refinery.execution.job import Outcome, RunJob, RunWatch
+from refinery.execution.plan_facts import PlanFacts
 from refinery.io.model import Written
 from refinery.planning.plan import Plan
 from refinery.recipe import Recipe, dump
@@ -63,17 +62,17 @@ def accounted(
     if job.extension is not None:
         job.extension.fill(db, prepared)
     files = _trace(recipe, db, maker, done, store.scratch(), run_dir)
-    steps, texts = audited_steps(prepared), StageTexts(done, executor, store)
-    audit = db.with_room(partial(record_audit.audited, db.con, steps, text_key_of(prepared), texts, recipe.audit))
+    facts, texts = PlanFacts.of(prepared), StageTexts(done, executor, store)
+    audit = db.with_room(partial(record_audit.audited, db.con, facts.audited, facts.text_key, texts, recipe.audit))
     audit.write(db.con)
     job.beside.require()
     if files:
         log_traces(db)
     beside = exported.delivery.put(exported.beside, keep=False)
     outputs = exported.delivery.put(outputs, exported.keep)
-    description = _described(prepared, job.watch, done, store, outputs, beside, counts)
+    description = _described(facts.manifest, job.watch, done, store, outputs, beside, counts)
     description["removed"] = manifest.described(exported.removed.written if exported.removed is not None else ())
-    plan = {"stages": manifest.plan(done), "orderings": [ordering.json() for ordering in prepared.orderings]}
+    plan = {"stages": manifest.plan(done), "orderings": facts.orderings}
     manifest.write(db, run_dir, description, dump(recipe), plan)
     resources.fill(db, job.watch.monitor.table(), prepared.stages)
     recorded = _record_digests(recipe, run_dir, description)
@@ -81,8 +80,8 @@ def accounted(
     seen = _seen(db, counts, recipe.measure_only)
     empty = empty_texts(db, prepared.stages) if exported.is_wanted else []
     loud = alarms(db, counts, prepared.sources, recipe.max_quarantined is not None)
-    _add_views(prepared, db)
-    unlike = record_audit.notes_of(audit, steps, db.con)
+    _add_views(prepared, db, facts.comments)
+    unlike = record_audit.notes_of(audit, facts.audited, db.con)
     db.publish()
     notes = [*prepared.notes, *_of_stages(done), *unlike, *passed, *seen, *summed, *empty, *removed, *recorded]
     return _outcome(run_dir, done, outputs, counts, description, notes, files, loud), description
@@ -118,12 +117,12 @@ def _of_stages(done: list[StageResult]) -> list[str]:
     return [note for stage in done if stage.findings for note in stage.findings.notes]
 
 
-def _add_views(prepared: Plan, db: Database) -> None:
-    """Create the views, and comments on all tables and views."""
+def _add_views(prepared: Plan, db: Database, comments: dict[tuple[str, str], str]) -> None:
+    """Create the views, and comments on all tables and views. comments: on the columns of `stats`."""
     kept = [field for stage in prepared.stages for field in stage.program.kept_fields]
     create_views(db.con, kept, verdicts_of_plan(prepared, db.con))
     create_macro(db.con, prepared)
-    comment_on_all(db.con, _statistics_comments(prepared) | field_comments(kept))
+    comment_on_all(db.con, comments | field_comments(kept))
 
 
 def _outcome(
@@ -164,17 +163,6 @@ def _statistics(summary: StatSummary, db: Database, maker: TableMaker, exported:
     return notes
 
 
-def _statistics_comments(prepared: Plan) -> dict[tuple[str, str], str]:
-    """Comments on the columns of `stats`: the step, and what its operator says of the statistic."""
-    steps = {step.index: step for step in prepared.recipe.steps}
-    comments: dict[tuple[str, str], str] = {}
-    for stat in prepared.stats:
-        step = steps[stat.step]
-        doc = prepared.library.operators[step.name].stats_of(step.params).get(stat.name, {}).get("doc", "")
-        comments["stats", stat.column] = ": ".join(filter(None, (f"step {step.index}, {step.label}", doc)))
-    return comments
-
-
 def _trace(
     recipe: Recipe, db: Database, maker: TableMaker, done: list[StageResult], folder: Path, run_dir: RunDir
 ) -> list[Path]:
@@ -185,7 +173,7 @@ def _trace(
 
 
 def _described(
-    prepared: Plan,
+    facts: dict[str, Any],
     watch: RunWatch,
     done: list[StageResult],
     store: Store,
@@ -193,10 +181,10 @@ def _described(
     beside: list[Written],
     counts: Counts,
 ) -> dict[str, Any]:
-    """The manifest."""
+    """The manifest. facts: its entries that are known before the run."""
     seconds, size = time.perf_counter() - watch.started, sum(result.bytes for result in done[0].results)
     disk = store.size() + sum(item.bytes for item in outputs if not is_url(item.path))
-    return manifest.describe(prepared_facts(prepared), outputs, beside, counts, watch.began, seconds, size, disk)
+    return manifest.describe(facts, outputs, beside, counts, watch.began, seconds, size, disk)
 
 
 def _record_digests(recipe: Recipe, run_dir: RunDir, description: dict[str, Any]) -> list[str]:
@@ -206,31 +194,3 @@ def _record_digests(recipe: Recipe, run_dir: RunDir, description: dict[str, Any]
         return []
     digests = record(run_dir, description, recipe, WITH)
     return [f"digests of {len(digests.files):,} files are recorded, with the root {digests.root}"]
-
-
-def prepared_facts(prepared: Plan) -> dict[str, Any]:
-    """Entries of the manifest that are known before the run."""
-    return {
-        "project_name": prepared.recipe.project_name,
-        "recipe": prepared.recipe.path,
-        "fingerprint": prepared.fingerprint,
-        "portion": prepared.recipe.portion and prepared.recipe.portion.plain(),
-        "shard_size": prepared.shard_size,
-        "workers": prepared.workers,
-        "inputs": prepared.inputs(),
-        "inodes": prepared.inodes(),
-        "side_files": prepared.beside,
-        "assets": described(prepared.recipe.assets_of_steps),
-        "packages": _packages(prepared),
-    }
-
-
-def _packages(prepared: Plan) -> dict[str, dict[str, str]]:
-    """Versions of the installed packages that steps are from, and digests of their operators, by name."""
-    library = prepared.library
-    packages = {library.package_of(library.operators[step.name].path) for step in prepared.recipe.steps}
-    return {
-        package.name: {"version": package.version, "digest": digest_of_folder(str(package.folder))}
-        for package in packages
-        if package is not None
-    }
