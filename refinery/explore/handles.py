@@ -1,17 +1,17 @@
-"""Handles: bounds to move that are no single parameter, but values by a column, or numbers in an SQL condition."""
+"""Handles: bounds to move that are no single parameter, but values by a column, or numbers and texts in an SQL condition."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from refinery.compiler.model import Chain
 from refinery.compiler.templates import ident, lit
 from refinery.errors import Problem, RecipeError, RefineryError
-from refinery.explore.comparisons import comparisons
+from refinery.explore.comparisons import comparisons, equalities
 from refinery.inspect.tune_values import read_values
 from refinery.inspect.tuned_filter import TunedFilter
 from refinery.operators.bounds import is_unlimited
@@ -20,31 +20,35 @@ from refinery.recipe.by_column import ByColumn
 # Texts of a column that a handle's name lists, and most handles of a parameter.
 _NAMED, _MOST = 3, 50
 # Texts of a column that `refinery refilter --set` can name.
-_PLAIN = re.compile(r"[A-Za-z0-9_]+")
+_PLAIN = re.compile(r"[A-Za-z0-9_-]+")
+_EQUAL = ("EQ", "NEQ")
+
+# Place of a number or text in an SQL condition.
+Place = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class Handle:
-    """One number of a parameter that has several.
+    """One number of a parameter that has several, or a text that an SQL condition compares a statistic with.
 
-    name: unique in the filter. statistics, side: what it bounds. value: in the run. texts: of a column, which get this value; None stands for
-    all others. among: SQL for the samples to which it applies. start, end: place of the number in an SQL condition.
+    name: unique in the filter. statistics, side: what it bounds; none for `=` and `<>`. value: in the run. texts: of a column, which get
+    this value; None stands for all others. among: SQL for the samples to which it applies. start, end: place in an SQL condition.
     """
 
     name: str
     parameter: str
     statistics: tuple[str, ...]
-    side: str
-    value: int | float
+    side: str | None
+    value: int | float | str
     texts: tuple[str | None, ...] = ()
     among: str = "TRUE"
     start: int = 0
     end: int = 0
 
     @property
-    def is_whole(self) -> bool:
-        """True if the number in the run is a whole one."""
-        return isinstance(self.value, int)
+    def kind(self) -> str:
+        """Type of the value in the run: int, float or str."""
+        return type(self.value).__name__
 
 
 def handles_of(tuned: TunedFilter) -> list[Handle]:
@@ -86,45 +90,78 @@ def _in_condition(tuned: TunedFilter) -> list[Handle]:
     text = tuned.step.params.get(predicate.parameter) if predicate is not None else None
     if predicate is None or not isinstance(text, str):
         return []
-    places = _numbers(text)
-    marks = {1_000_003 + 17 * at: place for at, place in enumerate(places)}
-    marked = _with_numbers(text, dict(zip(places, map(str, marks), strict=True)))
+    values = _values(text)
+    marks: dict[float | str, Place] = {
+        f"mark {at}" if isinstance(value, str) else 1_000_003.0 + 17 * at: place
+        for at, (place, value) in enumerate(values.items())
+    }
+    marked = _with_values(text, {place: mark if isinstance(mark, str) else int(mark) for mark, place in marks.items()})
     try:
         chains = tuned.stored.compiled({tuned.step.index: {**tuned.step.params, predicate.parameter: marked}})
     except RefineryError:
         return []
-    return _named_apart(tuned, predicate.parameter, text, _of_step(chains, tuned), marks)
+    chain = _of_step(chains, tuned)
+    return _named_apart(
+        tuned, predicate.parameter, values, [*_at_ends(chain, tuned, marks), *_equal(chain, tuned, marks)]
+    )
 
 
 def _of_step(chains: Sequence[Chain], tuned: TunedFilter) -> Chain:
     return next(chain for chain in chains if tuned.step.index in chain.alive)
 
 
+def _at_ends(
+    chain: Chain, tuned: TunedFilter, marks: Mapping[Any, Place]
+) -> Iterator[tuple[str, str, str | None, Place]]:
+    """Column, name and side of each number that is an end of a range, with its place."""
+    for column, side, number in comparisons(chain, tuned):
+        if number in marks:
+            yield column, f"{column} {'from' if side == 'low' else 'to'}", side, marks[number]
+
+
+def _equal(
+    chain: Chain, tuned: TunedFilter, marks: Mapping[Any, Place]
+) -> Iterator[tuple[str, str, str | None, Place]]:
+    """Column and name of each value that must be equal, or must not, with its place."""
+    for column, sign, value in equalities(chain, tuned):
+        if value in marks:
+            yield column, f"{column} {sign}", None, marks[value]
+
+
 def _named_apart(
-    tuned: TunedFilter, parameter: str, text: str, chain: Chain, marks: Mapping[int, tuple[int, int]]
+    tuned: TunedFilter,
+    parameter: str,
+    values: Mapping[Place, int | float | str],
+    compared: Sequence[tuple[str, str, str | None, Place]],
 ) -> list[Handle]:
     handles: dict[str, Handle] = {}
-    for column, side, number in comparisons(chain, tuned):
-        if number not in marks or column not in tuned.stored.columns["stats"]:
+    for column, name, side, place in compared:
+        if column not in tuned.stored.columns["stats"]:
             continue
-        start, end = marks[int(number)]
-        name = f"{column} {'from' if side == 'low' else 'to'}"
         name = name if name not in handles else f"{name} ({len(handles) + 1})"
-        handles[name] = Handle(name, parameter, (column,), side, _number(text[start:end]), start=start, end=end)
+        bounded = (column,) if side is not None else ()
+        handles[name] = Handle(name, parameter, bounded, side, values[place], start=place[0], end=place[1])
     return list(handles.values()) if len(handles) <= _MOST else []
 
 
-def _numbers(text: str) -> list[tuple[int, int]]:
-    """Places of the numbers in an SQL condition, in order."""
+def _values(text: str) -> dict[Place, int | float | str]:
+    """Numbers in an SQL condition, and texts beside `=` and `<>`, by their places, in order."""
     import sqlglot
     from sqlglot.errors import SqlglotError
 
     try:
         tokens = sqlglot.tokenize(text, read="duckdb")
     except SqlglotError:
-        return []
-    places = [(token.start, token.end + 1) for token in tokens if token.token_type.name == "NUMBER"]
-    return [(start, end) for start, end in places if _is_number(text[start:end])]
+        return {}
+    values: dict[Place, int | float | str] = {}
+    for at, token in enumerate(tokens):
+        place, kind = (token.start, token.end + 1), token.token_type.name
+        beside = {one.token_type.name for one in (*tokens[max(at - 1, 0) : at], *tokens[at + 1 : at + 2])}
+        if kind == "NUMBER" and _is_number(text[slice(*place)]):
+            values[place] = _number(text[slice(*place)])
+        elif kind == "STRING" and beside & {*_EQUAL} and text[slice(*place)] == lit(token.text):
+            values[place] = token.text
+    return values
 
 
 def _is_number(text: str) -> bool:
@@ -138,25 +175,26 @@ def _number(text: str) -> int | float:
     return int(text) if text.isdecimal() else float(text)
 
 
-def _with_numbers(text: str, numbers: Mapping[tuple[int, int], str]) -> str:
-    """An SQL condition with other numbers at some places."""
-    for (start, end), number in sorted(numbers.items(), reverse=True):
-        text = f"{text[:start]}{number}{text[end:]}"
+def _with_values(text: str, values: Mapping[Place, int | float | str]) -> str:
+    """An SQL condition with other values at some places; numbers below 0 in brackets."""
+    for (start, end), value in sorted(values.items(), reverse=True):
+        written = lit(value) if isinstance(value, str) else f"({value!r})" if value < 0 else repr(value)
+        text = f"{text[:start]}{written}{text[end:]}"
     return text
 
 
 def combined(tuned: TunedFilter, handles: Mapping[str, Handle], moved: Mapping[str, Any]) -> dict[str, Any]:
     """Values of parameters for moved handles, by name. Raises RecipeError for a value that the recipe would refuse."""
     values: dict[str, Any] = {}
-    numbers: dict[str, dict[tuple[int, int], str]] = {}
+    in_conditions: dict[str, dict[Place, int | float | str]] = {}
     for name, value in moved.items():
         handle = handles[name]
         if handle.texts:
             known = values.get(handle.parameter, tuned.step.params[handle.parameter])
             values[handle.parameter] = _with_value(known, handle.texts, _read(tuned, handle, value))
         else:
-            numbers.setdefault(handle.parameter, {})[handle.start, handle.end] = _written(name, value)
-    texts = {name: _with_numbers(tuned.step.params[name], places) for name, places in numbers.items()}
+            in_conditions.setdefault(handle.parameter, {})[handle.start, handle.end] = _checked(handle, value)
+    texts = {name: _with_values(tuned.step.params[name], places) for name, places in in_conditions.items()}
     return values | texts
 
 
@@ -173,9 +211,12 @@ def _read(tuned: TunedFilter, handle: Handle, value: Any) -> Any:
     return read
 
 
-def _written(name: str, value: Any) -> str:
-    """A number as SQL; in brackets below 0."""
+def _checked(handle: Handle, value: Any) -> int | float | str:
+    """A value for a place in an SQL condition, of the kind that is there. Raises RecipeError."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if not is_number:
-        raise RecipeError([Problem(name, f"{value!r} is no number")])
-    return f"({value!r})" if value < 0 else repr(value)
+    if isinstance(handle.value, str) and not isinstance(value, str):
+        raise RecipeError([Problem(handle.name, f"{value!r} is no text")])
+    if not isinstance(handle.value, str) and not is_number:
+        raise RecipeError([Problem(handle.name, f"{value!r} is no number")])
+    known: int | float | str = value
+    return known

@@ -34,7 +34,7 @@ def _of_handle(tuned: TunedFilter, handle: Handle) -> dict[str, Any]:
     by_text = bool(handle.texts)
     return {
         "name": handle.name,
-        "type": spec.type if by_text else "int" if handle.is_whole else "float",
+        "type": spec.type if by_text else handle.kind,
         "doc": spec.doc,
         "value": handle.value,
         "statistics": list(handle.statistics),

@@ -23,7 +23,7 @@ STEPS: list[Any] = [
     {"text_length_filter": {"min_len": 4}},
     {"whitespace_normalization_mapper": None},
     {"words_num_filter": {"min_num": 3, "max_num": 9}},
-    {"sql_filter": {"where": "num_words <> 7"}},
+    {"sql_filter": {"where": "num_words % 8 <> 7"}},
     {"text_length_filter": {"max_len": 40}},
 ]
 GOPHER: list[Any] = [

@@ -1,4 +1,4 @@
-"""Values by a column and numbers in SQL conditions are moved as a run with them would decide."""
+"""Values by a column, and numbers and texts in SQL conditions, are moved as a run with them would decide."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.commands import command
 from tests.explore.pages import client_of
 from tests.runs import refine
 
-KINDS = ["a", "b", "c", None]
+KINDS = ["a", "b", "zh-cn", None]
 SAMPLES: list[dict[str, Any]] = [
     {"text": " ".join(["word"] * (at % 13)) + "!" * (at % 5), "kind": KINDS[at % 4]} for at in range(130)
 ]
@@ -30,7 +30,7 @@ def steps(kinds: dict[str, Any], where: str = WHERE) -> list[Any]:
     ]
 
 
-VALUES = {"a": 5, "b": 2, "c": 2, "default": 1}
+VALUES = {"a": 5, "b": 2, "zh-cn": 2, "default": 1}
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +64,7 @@ def test_values_that_the_run_tells_apart_have_handles(client: TestClient) -> Non
     assert {name: one["value"] for name, one in handles.items()} == {
         "max_num": 11,
         "min_num of a": 5,
-        "min_num of b, c": 2,
+        "min_num of b, zh-cn": 2,
         "min_num of others": 1,
     }
     assert handles["min_num of a"]["statistics"] == ["num_words"] and handles["min_num of a"]["side"] == "low"
@@ -74,7 +74,7 @@ def test_values_that_the_run_tells_apart_have_handles(client: TestClient) -> Non
     ("moved", "kinds"),
     [
         ({"min_num of a": 8}, {**VALUES, "a": 8}),
-        ({"min_num of a": 1, "min_num of b, c": 6}, {"a": 1, "b": 6, "c": 6, "default": 1}),
+        ({"min_num of a": 1, "min_num of b, zh-cn": 6}, {"a": 1, "b": 6, "zh-cn": 6, "default": 1}),
         ({"min_num of others": 7, "min_num of a": 2}, {**VALUES, "a": 2, "default": 7}),
     ],
 )
@@ -108,13 +108,16 @@ def test_a_moved_number_decides_as_in_a_run(client: TestClient, tmp_path: Path) 
 
 
 def test_the_command_makes_the_same_run(folder: Path, client: TestClient, tmp_path: Path) -> None:
-    moved = {"2": {"min_num of a": 8}, "4": {"num_words to": 6}}
+    moved = {"2": {"min_num of a": 8, "min_num of b, zh-cn": 4}, "4": {"num_words to": 6}}
     texts = asked(client, "recipe", changes=moved)
     sets = [part for text in texts["sets"] for part in ("--set", text)]
     code, printed = command("refilter", str(folder), *sets, "--work-dir", str(tmp_path / "again"), folder=tmp_path)
     assert code == 0, printed
-    assert texts["sets"][0] == "process.2.min_num.values.a=8"
-    changed = [*steps({**VALUES, "a": 8})[:-1], {"sql_filter": {"where": "num_words < 6 AND 40 > text_len"}}]
+    assert texts["sets"][:3] == [f"process.2.min_num.values.{value}" for value in ("a=8", "b=4", "zh-cn=4")]
+    changed = [
+        *steps({**VALUES, "a": 8, "b": 4, "zh-cn": 4})[:-1],
+        {"sql_filter": {"where": "num_words < 6 AND 40 > text_len"}},
+    ]
     kept = refine(tmp_path / "run", SAMPLES, changed).counts.kept
     with client_of(tmp_path / "again") as again:
         assert again.get("/api/waterfall").json()["run"]["rows_kept"] == kept
@@ -155,3 +158,29 @@ def test_changed_filters_count_together_where_all_statistics_are_stored(folder: 
     with client_of(folder) as client:  # a run that removed samples has not stored what others would do
         plain = asked(client, "trial", step=4, values={"num_words to": 9})
         assert asked(client, "trial", step=4, values={"num_words to": 9}, others=others) == plain
+
+
+def test_values_that_must_be_equal_are_changed(tmp_path: Path) -> None:
+    marks = "CASE WHEN kind = 'a' THEN '{\"en\": 1}' WHEN kind = 'b' THEN '{\"it''s\": 2}' ELSE '{\"7\": 3}' END"
+    first = [
+        {"max_extractor": {"main_attribute": marks, "output_attribute": "mark"}},
+        {"words_num_filter": {"min_num": 0}},
+    ]
+
+    def equal(where: str) -> list[Any]:
+        return [*first, {"sql_filter": {"where": where}}]
+
+    folder = refine(tmp_path / "equal", SAMPLES, equal("mark = 'en' OR NOT num_words <> 3")).work_dir
+    with client_of(folder) as client:
+        handles = {one["name"]: one for one in asked(client, "filter", step=3)["parameters"]}
+        told = {name: (one["value"], one["type"], one["statistics"]) for name, one in handles.items()}
+        assert told == {"mark =": ("en", "str", []), "num_words <>": (3, "int", [])}
+        changed = "mark = 'it''s' OR NOT num_words <> 5"
+        moved = {"mark =": "it's", "num_words <>": 5}
+        figures = asked(client, "trial", step=3, values=moved)
+        assert figures["removed"]["rows"] == removed_by(tmp_path / "other", 3, equal(changed))
+        assert figures["sets"] == [f'process.3.where="{changed}"']
+        figures = asked(client, "trial", step=3, values={"mark =": "7"})
+        assert figures["removed"]["rows"] == removed_by(tmp_path / "seven", 3, equal("mark = '7' OR num_words = 3"))
+        for values, message in (({"mark =": 7}, "7 is no text"), ({"num_words <>": "7"}, "'7' is no number")):
+            assert message in asked(client, "trial", 422, step=3, values=values)["error"]

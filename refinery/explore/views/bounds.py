@@ -71,7 +71,7 @@ def _parameters(run: ExploredRun, rows: FilterRows) -> list[dict[str, Any]]:
 
 def _nothing_to_move(parameters: list[dict[str, Any]]) -> str:
     if not parameters:
-        return "This filter has no bounds to move: its condition compares no statistic with a number. Change it in the recipe; `refinery refilter` applies it."
+        return "This filter has no bounds to move: its condition compares no statistic with a value. Change it in the recipe; `refinery refilter` applies it."
     if all(known["by_column"] for known in parameters):
         return "The bounds depend on a column, and the run has not stored what tells their samples apart. Change the values in the recipe."
     return ""

@@ -24,7 +24,20 @@ export function changesOf(values) {
   return changes;
 }
 
+// The text that stands for a value in an address; texts are in quotes, since one may look like a number.
+export function written(value) {
+  if (value === null) return "none";
+  return typeof value === "string" ? JSON.stringify(value) : value;
+}
+
 function parsed(text) {
+  if (text.startsWith('"') && text.endsWith('"')) {
+    try {
+      return JSON.parse(text);
+    } catch {
+      return text;
+    }
+  }
   if (text === "none") return null;
   if (text === "true" || text === "false") return text === "true";
   return text.trim() === "" || Number.isNaN(Number(text)) ? text : Number(text);

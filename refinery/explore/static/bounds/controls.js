@@ -1,4 +1,4 @@
-// Inputs of a bound: a slider, a number, and a switch for "no bound".
+// Inputs of a bound: a slider, a number or a text, and a switch for "no bound".
 
 import { el } from "../lib/dom.js";
 import { value as shown } from "../lib/format.js";
@@ -6,14 +6,15 @@ import { value as shown } from "../lib/format.js";
 // bound: {name, doc, type, value, before, can_be_off}. scale: null without a histogram. move(name, value) is called for
 // every change. Returns {node, draw}.
 export function controls(bound, scale, move) {
-  const whole = bound.type === "int";
+  const whole = bound.type === "int", text = bound.type === "str";
   const slider = scale && el("input", {
     type: "range", min: 0, max: scale.positions, step: 1, "aria-label": `${bound.name}, slider`, "data-slider": bound.name,
     oninput: () => move(bound.name, typed(bound, scale.fromPosition(Number(slider.value)))),
   });
   const number = el("input", {
-    type: "number", step: whole ? 1 : "any", min: bound.min, max: bound.max, "aria-label": bound.name, "data-number": bound.name,
-    onchange: () => { if (number.value !== "") move(bound.name, typed(bound, Number(number.value))); },
+    ...(text ? { type: "text" } : { type: "number", step: whole ? 1 : "any", min: bound.min, max: bound.max }),
+    "aria-label": bound.name, "data-number": bound.name,
+    onchange: () => { if (text || number.value !== "") move(bound.name, text ? number.value : typed(bound, Number(number.value))); },
   });
   const off = bound.can_be_off && el("label", {},
     el("input", { type: "checkbox", "data-off": bound.name, onchange: (event) => move(bound.name, event.target.checked ? null : start(bound, scale)) }), " no bound");

@@ -1,6 +1,6 @@
 // View `bounds`: the bounds of a filter, moved with mouse or keys, and at once what they keep and remove.
 
-import { changesOf, choose, linkTo } from "../bounds/changes.js";
+import { changesOf, choose, linkTo, written } from "../bounds/changes.js";
 import { chart } from "../bounds/chart.js";
 import { controls } from "../bounds/controls.js";
 import { figures } from "../bounds/figures.js";
@@ -60,7 +60,8 @@ class Bounds {
 
   #bound(known) {
     const value = this.own[known.name];
-    return { ...known, before: known.value, value: value === null || typeof value === "number" ? value : known.value };
+    const fits = value === null || typeof value === (known.type === "str" ? "string" : "number");
+    return { ...known, before: known.value, value: fits ? value : known.value };
   }
 
   #switch(known) {
@@ -159,7 +160,7 @@ class Bounds {
   // Show values that have changed: inputs and lines now, figures when the server has counted.
   changed() {
     const state = Object.fromEntries([...this.bounds, ...this.switches].map((one) =>
-      [`c.${this.about.step}.${one.name}`, one.value === one.before ? null : one.value === null ? "none" : one.value]));
+      [`c.${this.about.step}.${one.name}`, one.value === one.before ? null : written(one.value)]));
     keep({ ...state, step: this.about.step, at: this.active?.name });
     this.draw();
   }
