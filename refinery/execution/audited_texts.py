@@ -13,7 +13,7 @@ from refinery.dedup.audit.parts import AuditedStep, TextParts
 from refinery.dedup.audit.readings import Reading, WholeTexts
 from refinery.dedup.model import DedupResult
 from refinery.execution.stage_tasks import left_of
-from refinery.planning.plan import Plan
+from refinery.planning.plan import CompiledStage
 from refinery.results.audit.texts import read_texts
 from refinery.results.stage_result import StageResult
 from refinery.storage.store import Store
@@ -21,17 +21,16 @@ from refinery.workers.executor import Executor
 from refinery.workers.match_keys import SHARD_BITS
 
 
-def audited_steps(prepared: Plan) -> list[AuditedStep]:
-    """The deduplicators of samples among the steps, and those whose removed parts can be compared."""
-    operators, ends = prepared.library.operators, [planned.stage.after for planned in prepared.stages]
-    steps = [step for step in ends if step is not None]
+def audited_steps(stages: Sequence[CompiledStage], operators: Mapping[str, Any]) -> list[AuditedStep]:
+    """The deduplicators of samples among the steps, and those whose removed parts can be compared. operators: by name."""
+    steps = [planned.stage.after for planned in stages if planned.stage.after is not None]
     audited = [AuditedStep(step, TextParts.of(operators[step.name], step.params)) for step in steps]
     return [one for one in audited if one.parts or not operators[one.step.name].matcher.takes_units]
 
 
-def text_key_of(prepared: Plan) -> tuple[str, ...]:
+def text_key_of(stages: Sequence[CompiledStage]) -> tuple[str, ...]:
     """The place of the text in a sample."""
-    return tuple(prepared.stages[0].program.text_key)
+    return tuple(stages[0].program.text_key)
 
 
 @dataclass(frozen=True)

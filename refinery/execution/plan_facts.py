@@ -31,8 +31,8 @@ class PlanFacts:
     def of(prepared: Plan) -> PlanFacts:
         """The facts of a plan; its inputs and assets as they are now. Raises DataError for an asset that cannot be read."""
         orderings = [ordering.json() for ordering in prepared.orderings]
-        comments, audited = _comments(prepared), audited_steps(prepared)
-        return PlanFacts(_manifest(prepared), orderings, comments, audited, text_key_of(prepared))
+        audited = audited_steps(prepared.stages, prepared.library.operators)
+        return PlanFacts(_manifest(prepared), orderings, _comments(prepared), audited, text_key_of(prepared.stages))
 
 
 def _manifest(prepared: Plan) -> dict[str, Any]:

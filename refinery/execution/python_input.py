@@ -15,7 +15,7 @@ from refinery.io.python_data.spool import Spool, SpooledPart, SpoolNote
 from refinery.operators import Library
 from refinery.planning.pipeline import PlanRequest, walk
 from refinery.recipe import Recipe
-from refinery.recipe.executors import EXECUTORS
+from refinery.recipe.executors import on_cluster
 from refinery.recipe.input_config import InputConfig
 from refinery.results.disk_space import explained
 from refinery.storage.workplace import Workplace
@@ -40,7 +40,8 @@ def spooled(recipe: Recipe, library: Library, dataset: Any) -> Iterator[Recipe]:
             place.run_dir.input.mkdir(parents=True, exist_ok=True)  # so the run folder is seen to be one
             store.tidy()
             spool = Spool(store, note.read())
-            parts = _written(recipe, spool, dataset)
+            most = recipe.limit if recipe.sample is None else None
+            parts = _written(dataset, spool, most, on_cluster(recipe.executor_type))
             spool.keep_only(parts)
             note.write(parts)
         try:
@@ -51,14 +52,13 @@ def spooled(recipe: Recipe, library: Library, dataset: Any) -> Iterator[Recipe]:
                 note.write(())
 
 
-def _written(recipe: Recipe, spool: Spool, dataset: Any) -> list[SpooledPart]:
-    """Write the samples; those of a Ray dataset by tasks where the run is on a cluster."""
-    needed = recipe.limit if recipe.sample is None else None
+def _written(dataset: Any, spool: Spool, most: int | None, clustered: bool) -> list[SpooledPart]:
+    """Write the samples; those of a Ray dataset by tasks where the run is on a cluster. most: number of samples; None for all."""
     if not is_ray_dataset(dataset):
-        return spool.write(dataset if needed is None else first_items(dataset, needed))
-    dataset = dataset if needed is None else dataset.limit(needed)  # Ray computes no further blocks
+        return spool.write(dataset if most is None else first_items(dataset, most))
+    dataset = dataset if most is None else dataset.limit(most)  # Ray computes no further blocks
     reader = import_module("refinery.execution.ray.datasets")  # the package alone imports Ray
-    if EXECUTORS[recipe.executor_type].cluster:
+    if clustered:
         blocks: list[SpooledPart] = reader.spool_blocks(dataset, spool)
         return blocks
     return spool.tables(reader.tables_of(dataset))

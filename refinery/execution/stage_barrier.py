@@ -132,7 +132,7 @@ class StageBarrier:
         self, done: Sequence[StageResult], step: Any, codes: Sequence[int]
     ) -> tuple[Measure, Mapping[int, ComparedText]]:
         """The texts of some samples that a deduplicator compares."""
-        measure = Measure.of(step, text_key_of(self.prepared))
+        measure = Measure.of(step, text_key_of(self.prepared.stages))
         return measure, StageTexts(done, self.backend.executor, self.store).of_codes(step, measure, codes)
 
     def _index(self, step: Any) -> Index | None:

@@ -50,9 +50,10 @@ def audit_of(work_dir: Path, pairs: int | None = None) -> RunAudit:
     if pairs is None and (found := _stored(work_dir)) is not None:
         return found
     with RowHistories(work_dir) as histories:
-        prepared, steps = histories.prepared, audited_steps(histories.prepared)
+        prepared = histories.prepared
+        steps = audited_steps(prepared.stages, prepared.library.operators)
         texts = ReplayedTexts(prepared, histories.con, histories.replay)
-        made = record.measured(histories.con, steps, text_key_of(prepared), texts, pairs or MOST)
+        made = record.measured(histories.con, steps, text_key_of(prepared.stages), texts, pairs or MOST)
     with duckdb.connect() as con:
         made.write(con)
         add_views(con)

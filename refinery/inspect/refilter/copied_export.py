@@ -6,16 +6,14 @@ from refinery.execution.export_sink import ExportSink, Note
 from refinery.inspect.refilter.stored_run_facts import StoredRunFacts
 from refinery.io.model import Written
 from refinery.io.writers.shared_file import SharedFile
-from refinery.recipe import Recipe
 from refinery.results.stage_result import StageResult
-from refinery.storage.workplace import Workplace
 
 
 class CopiedExport:
-    """See ExportSink. written: the export where samples run again."""
+    """See ExportSink. target: the file on this machine. written: the export where samples run again."""
 
-    def __init__(self, facts: StoredRunFacts, recipe: Recipe, written: ExportSink) -> None:
-        self._facts, self._recipe, self._written = facts, recipe, written
+    def __init__(self, facts: StoredRunFacts, target: str, written: ExportSink) -> None:
+        self._facts, self._target, self._written = facts, target, written
         self._stats: Written | None = None
 
     @property
@@ -32,8 +30,7 @@ class CopiedExport:
         selection, patched = self._facts.selection, self._facts.tables
         if selection is None or patched is None:
             return self._written.finish(last)
-        target = Workplace.of(self._recipe.work_dir).file_of_export(self._recipe.export_path)
-        files, self._stats = selection.write(patched.changes, target)
+        files, self._stats = selection.write(patched.changes, self._target)
         return files
 
     def stats(self) -> Written | None:

@@ -38,6 +38,7 @@ from refinery.recipe.step_items import begin_of
 from refinery.results.delivery import not_as_left
 from refinery.storage.store import Store
 from refinery.storage.urls import is_stdout
+from refinery.storage.workplace import Workplace
 
 # Keys of a recipe that do not affect the fate of a sample: they may differ from the run.
 _FREE = {
@@ -108,7 +109,8 @@ def refilter(
 def _runner(facts: StoredRunFacts, prepared: Plan, store: Store) -> StageRunner:
     """The stages of the changed recipe: on this machine, from stored facts, which are not stored again."""
     backend = LocalBackend(prepared, store)
-    sink = CopiedExport(facts, prepared.recipe, backend.sink())
+    target = Workplace.of(prepared.recipe.work_dir).file_of_export(prepared.recipe.export_path)
+    sink = CopiedExport(facts, target, backend.sink())
     return StageRunner(prepared, store, backend, facts, NoResultStore(), sink)
 
 
