@@ -12,7 +12,7 @@ import pyarrow as pa
 from refinery.dedup import index
 from refinery.execution import index_run
 from refinery.execution.account import accounted
-from refinery.execution.export_sink import ExportSink
+from refinery.execution.export_sink import ExportSink, Note
 from refinery.execution.exported import RemovedExport, RunExport
 from refinery.execution.job import Outcome, RunJob, RunPlace
 from refinery.execution.removed_files import RemovedFiles
@@ -20,6 +20,7 @@ from refinery.execution.stage_runner import StageRunner
 from refinery.execution.table_maker import maker_of
 from refinery.io.model import Written
 from refinery.planning.plan import Plan
+from refinery.recipe.export import ExportSettings
 from refinery.results import tables
 from refinery.results.alarms import none_readable
 from refinery.results.database import Database
@@ -46,7 +47,9 @@ def publish_run(job: RunJob, stages: StageRunner, done: list[StageResult]) -> tu
         exporting = beside.submit(_export, stages.sink, done[-1], withheld)  # while the tables are built
         keep = recipe.use_cache and stages.sink.output is not None
         holdings = place.workplace.holdings(place.overwrite)
-        removed = None if withheld else _removed(prepared, place, holdings)
+        removed = None
+        if recipe.removed is not None and not withheld:
+            removed = _removed(recipe.removed, place, holdings, prepared.lines, prepared.notes.append)
         delivery = place.delivery(recipe.export, holdings)
         exported = RunExport(recipe.export, exporting, delivery, keep, stages.sink, holdings, withheld, removed=removed)
         parts = place.workplace.tables()
@@ -83,13 +86,11 @@ def _export(sink: ExportSink, last: StageResult, withheld: bool) -> list[Written
     return []
 
 
-def _removed(prepared: Plan, place: RunPlace, holdings: OwnedObjects) -> RemovedExport | None:
-    """The files of removed samples, if the recipe has them written."""
-    settings = prepared.recipe.removed
-    if settings is None:
-        return None
-    target = place.workplace.file_of_export(settings.path)
-    files = RemovedFiles(settings, target, prepared.lines, prepared.notes.append)
+def _removed(
+    settings: ExportSettings, place: RunPlace, holdings: OwnedObjects, lines: bool, note: Note
+) -> RemovedExport:
+    """The files of removed samples."""
+    files = RemovedFiles(settings, place.workplace.file_of_export(settings.path), lines, note)
     return RemovedExport(files, place.delivery(settings, holdings))
 
 

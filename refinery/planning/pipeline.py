@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from refinery.compiler.filter_order import FilterOrder
@@ -21,6 +22,7 @@ from refinery.planning.binding import bind_stages
 from refinery.planning.compilation import compile_stages
 from refinery.planning.discovery import InputSettings, discover
 from refinery.planning.field_check import FieldNames
+from refinery.planning.filter_costs import order_notes, stored_orders
 from refinery.planning.input_schema import ANY_FIELDS, SchemaSettings, find_schema
 from refinery.planning.ordering import reorder
 from refinery.planning.phase import Findings, Phase
@@ -31,6 +33,7 @@ from refinery.planning.short_texts import notes_on_short_texts
 from refinery.planning.sizes import batch_sizes, mean_row
 from refinery.recipe import Recipe
 from refinery.recipe.lost import MissingStatistics
+from refinery.storage.run_folder import RunDir
 
 
 @dataclass(frozen=True)
@@ -143,7 +146,9 @@ def _finish(plan: Plan, orderings: Sequence[FilterOrder] | None) -> None:
         chains = [planned.chain for planned in plan.stages]
         plan.sizes = batch_sizes(mean_row(plan.shards), chains, recipe.memory_limit, plan.workers)
     if recipe.reorders or orderings:
-        reorder(plan, orderings)
+        known = orderings or stored_orders(RunDir(Path(recipe.work_dir)).order, plan.order_key())
+        plan.stages, plan.orderings = reorder(plan.stages, plan.shards, str(recipe.reorders), known)
+        plan.notes += order_notes(plan.orderings, plan.stats)
 
 
 def _without_effect(recipe: Recipe, library: Library, lines: bool) -> list[str]:
