@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,7 +15,8 @@ from refinery.common.arrays import mapped_arrays, write_arrays
 from refinery.common.cache_folder import cache_root
 from refinery.common.digest import digest_of_file
 
-_MOST = 4  # files of a kind, of up to some hundred megabytes each
+_MOST = 4  # files of a kind, of up to some hundred megabytes each, beside those in use
+_IN_USE = 3600  # seconds since a process has read a file: the steps of one recipe may need more files than _MOST
 _SUFFIX, _DRAFT, _LOCK = ".arrow", "draft", "lock"
 
 
@@ -71,7 +73,10 @@ def _read(folder: Path, key: str, count: int) -> list[np.ndarray] | None:
 
 
 def _write(folder: Path, key: str, arrays: Sequence[np.ndarray]) -> None:
-    """Write the file of a key, in place of a damaged one, and remove the oldest files beyond _MOST. For the holder of the lock."""
+    """Write the file of a key, in place of a damaged one, and remove the oldest files beyond _MOST, unless they are in use.
+
+    For the holder of the lock.
+    """
     draft = folder / _DRAFT
     try:
         write_arrays(draft, *arrays)
@@ -82,4 +87,5 @@ def _write(folder: Path, key: str, arrays: Sequence[np.ndarray]) -> None:
         draft.unlink(missing_ok=True)
     files = sorted(folder.glob(f"*{_SUFFIX}"), key=lambda path: path.stat().st_mtime_ns)
     for path in files[:-_MOST]:
-        path.unlink()
+        if path.stat().st_mtime + _IN_USE < time.time():
+            path.unlink()

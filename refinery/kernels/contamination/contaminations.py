@@ -81,7 +81,7 @@ def index_of(sets: Any, common: Any, min_words: int) -> ItemIndex:
         raise SetError(f"{printable(str(error.filename))}: {error.strerror or error}") from None
 
 
-@cached(2)
+@cached(16)
 def _index(given: str, min_words: int, files: Any) -> ItemIndex:
     named, common = json.loads(given)
     sets = evaluation_sets(named)

@@ -73,7 +73,7 @@ def _path(value: Any) -> str:
     return str(value["path"] if isinstance(value, Mapping) else value)
 
 
-@cached(2)
+@cached(16)
 def task_index(files: tuple[File, ...], grams: Grams) -> TaskIndex:
     """The index of the items of files: made once for their contents on this machine, and mapped by all processes. Raises SetError."""
     own = installed_version("regex") if language_words.is_english(grams.language) else installed()
