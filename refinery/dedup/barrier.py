@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from refinery.common.connections import connect
 from refinery.common.in_thread import InThread
 from refinery.common.lazy import pq
+from refinery.compiler.deduplicators import key_name
 from refinery.compiler.kept_order import NEWEST
 from refinery.compiler.templates import lit
 from refinery.dedup.clustering import ClusterTasks
@@ -24,6 +25,7 @@ from refinery.dedup.exchange import Exchange, Share
 from refinery.dedup.index import open_index
 from refinery.dedup.index_pieces import IndexTasks, Pieces
 from refinery.dedup.kept_dates import notes_on_dates
+from refinery.dedup.kept_texts import notes_on_texts
 from refinery.dedup.matchers.model import SampleMatcher
 from refinery.dedup.matchers.ngrams import NgramMatcher
 from refinery.dedup.matchers.substrings import SubstringMatcher
@@ -34,6 +36,7 @@ from refinery.dedup.search import SearchTasks
 from refinery.dedup.short_texts import Key, ShortTexts, key_of_short, leaves_out_short, mark_of_short, note_on_short
 from refinery.dedup.substrings import SubstringTasks
 from refinery.dedup.tasks import joins
+from refinery.dedup.tasks.order_texts import order_texts
 from refinery.dedup.units import by_shard, statement_of
 from refinery.dedup.verification import CandidateTasks
 from refinery.storage.store import Store
@@ -160,10 +163,19 @@ class Barrier:
         findings.notes += self._notes_on_short(inputs, own)
         if inputs.step.params.get("keep") == NEWEST:
             findings.notes += notes_on_dates(inputs.step, self._look(own, [("order_0", None)]))
+        elif inputs.order:
+            findings.notes += self._notes_on_texts(inputs, own)
         if index is not None and (name := tasks.extend(together, own, partitions, findings)):
             self._keep([name])
             findings.extends = Path(name)
         return write
+
+    def _notes_on_texts(self, inputs: DedupInput, files: Sequence[str]) -> list[str]:
+        """The notes on texts that choose survivors. files: of the run's own match keys."""
+        columns = [key_name(term.column) for term in inputs.order]
+        calls = [(list(some),) for some in _batched(files, _LOOKS)]
+        answers = self._executor.map(order_texts, calls, (columns,))
+        return notes_on_texts(inputs.step, columns, [part for answer in answers for part in json.loads(answer)])
 
     def _notes_on_short(self, inputs: DedupInput, files: Sequence[str]) -> list[str]:
         """The note on texts of too few tokens to be compared. files: of the run's own match keys."""

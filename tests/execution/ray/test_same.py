@@ -50,6 +50,16 @@ def operators(tmp_path: Path) -> Path:
     return operator_folder(tmp_path / "own", '"resources": {"loads": True},', picky=body)
 
 
+def evaluation(folder: Path) -> list[Any]:
+    """Steps that look for two samples as items of evaluation sets."""
+    (folder / "quiz.jsonl").write_text(json.dumps({"question": text_of(26)}))
+    (folder / "task.jsonl").write_text(json.dumps({"query": text_of(61, 12), "label": text_of(61)}))
+    return [
+        {"contamination_filter": {"sets": str(folder / "quiz.jsonl"), "action": "mark"}},
+        {"ngram_decontamination_filter": {"evaluation": str(folder / "task.jsonl")}},
+    ]
+
+
 @pytest.mark.parametrize("layout", ["whole", "parts"])
 def test_everything(driver: Any, tmp_path: Path, operators: Path, layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if layout == "parts":
@@ -66,8 +76,11 @@ def test_everything(driver: Any, tmp_path: Path, operators: Path, layout: str, m
     }
     keys |= {"stat_summary": {"group_by": {"source": "meta.source"}}, "keep_stats_in_res_ds": True}
     keys |= {"keep_fields": ["id", "meta.source"]}
-    one, other = local(tmp_path, EVERYTHING, **keys), on_ray(tmp_path, EVERYTHING, **keys)
+    steps = [*EVERYTHING, *evaluation(tmp_path)]
+    one, other = local(tmp_path, steps, **keys), on_ray(tmp_path, steps, **keys)
     assert rows(one, "shards", "count(*)")[0][0] > 3
+    assert rows(one, "contamination", "evaluation_set, kept", "score >= 1") == [("quiz", True)]
+    assert rows(one, "ledger", "count(*)", "reason = 'contaminated'") == [(1,)]
     assert rows(one, "quarantine", "count(DISTINCT step)") == [(2,)] and rows(one, "duplicates", "count(*)")[0][0] > 50
     assert_same(one, other)
     places = [rows(each, "(SELECT _row, line, id FROM samples ORDER BY ALL)") for each in (one, other)]
