@@ -33,7 +33,7 @@ _NAMES = ", ".join(KIND.names)
 _OF_KEYS = f"SELECT _row, change, 0::INTEGER AS width, {', '.join(substrings.ITEM)}, 0::UBIGINT AS parent FROM read_parquet({{}})"
 _HERE = f"""
 CREATE OR REPLACE TABLE here AS
-SELECT * FROM stored SEMI JOIN (SELECT key FROM fresh WHERE width = $above AND key <> {substrings.REPEATED}) USING (key)
+SELECT * FROM {{}} SEMI JOIN (SELECT key FROM fresh WHERE width = $above AND key <> {substrings.REPEATED}) USING (key)
 WHERE width = $above
 """
 _LEVEL = f"""
@@ -48,7 +48,7 @@ SELECT key FROM level GROUP BY key HAVING min(content) <> max(content) OR min(co
 """
 _CUT = """
 CREATE OR REPLACE TABLE cut AS
-SELECT DISTINCT parent AS key FROM stored SEMI JOIN present ON present._row = stored._row AND present.at = stored.change
+SELECT DISTINCT parent AS key FROM stored_cells AS cells SEMI JOIN present ON present._row = cells._row AND present.at = cells.change
 WHERE width = $width AND parent IN (SELECT key FROM open)
 """
 _WANTED = """
@@ -59,7 +59,8 @@ ORDER BY _row, place
 
 
 class PassageItems:
-    """Items of all rows, in tables of a connection: `stored`, of the state, and `fresh`, that a change brings.
+    """Items of all rows, in tables of a connection: `stored`, of the state, with `stored_items` of level 0 and `stored_cells`, and `fresh`,
+    that a change brings.
 
     length: of windows. left: rows of the state that leave, ascending. entering: match keys of the entering rows.
     """
@@ -74,10 +75,12 @@ class PassageItems:
         change: int,
     ) -> None:
         self._con, self._state, self._length, self._left = con, state, length, left
-        selects = [_OF_KEYS.format(lit(files))] if (files := state.keys.names()) else []
-        selects += [f"SELECT {_NAMES} FROM read_parquet({lit(files)})"] if (files := state.cells.names()) else []
         con.register("nothing", KIND.empty_table())
-        self.run(f"CREATE VIEW stored AS {' UNION ALL '.join(selects or ['FROM nothing'])}")
+        items = _OF_KEYS.format(lit(files)) if (files := state.keys.names()) else "FROM nothing"
+        cells = f"SELECT {_NAMES} FROM read_parquet({lit(files)})" if (files := state.cells.names()) else "FROM nothing"
+        self.run(f"CREATE VIEW stored_items AS {items}")
+        self.run(f"CREATE VIEW stored_cells AS {cells}")
+        self.run("CREATE VIEW stored AS FROM stored_items UNION ALL FROM stored_cells")
         self.run("CREATE TABLE fresh AS FROM nothing")
         if entering is not None and len(entering):
             self._bring(_at_level_0(entering, change))
@@ -132,7 +135,7 @@ class PassageItems:
 
     def _opened(self, above: int, width: int) -> pa.Table:
         """Items of a level that are open and have no cells of `width` yet, in the order of rows and places."""
-        self.run(_HERE, above=above)
+        self.run(_HERE.format("stored_cells" if above else "stored_items"), above=above)
         self.place_present("here")
         self.run(_LEVEL, above=above)
         self.run(_OPEN)

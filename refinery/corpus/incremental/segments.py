@@ -12,13 +12,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from refinery.common.lazy import pq
+from refinery.common.lazy import pc, pq
 from refinery.corpus.incremental.seals import Seals
 from refinery.corpus.levels import merged_at
 from refinery.kernels.core.arrow import ints, numbers
 
-# Rows that are encoded together: readers decode all of them to take one.
+# Rows whose lines are encoded together: readers decode all of them to take one.
 GROUP = 1024
+_BYTES = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -32,14 +33,16 @@ class _Place:
 
 class Segments:
     """One table. folder: of its files, `000003.parquet` of the fourth change. seals: of the files. beside: tables whose files have the same
-    rows. every: all lines of a row count, also those of earlier files than the last one.
+    rows. turn: number of changes by which files are merged later than those of others, so that no change merges all tables. every: all lines of a row count, also those of earlier files than the last one.
 
     Files are ordered by `_row`, which several lines of a file may have (`take` is for tables where that is not so). What is read of a
     file is compared with its seal; methods raise DamagedState.
     """
 
-    def __init__(self, folder: Path, seals: Seals, beside: Sequence[str] = (), every: bool = False) -> None:
-        self.folder, self._seals, self._beside, self._every = folder, seals, beside, every
+    def __init__(
+        self, folder: Path, seals: Seals, beside: Sequence[str] = (), turn: int = 0, every: bool = False
+    ) -> None:
+        self.folder, self._seals, self._beside, self._turn, self._every = folder, seals, beside, turn, every
 
     @property
     def files(self) -> list[Path]:
@@ -75,7 +78,7 @@ class Segments:
             self._write(other, self.folder / f"{name}-{change:06d}.parquet")
 
     def _write(self, table: pa.Table, path: Path) -> None:
-        _write(table, path)
+        _write(iter([table]), path)
         self._seals.set(path)
 
     def forget(self, rows: np.ndarray) -> None:
@@ -100,8 +103,8 @@ class Segments:
 
     def merge(self, change: int) -> None:
         """Merge small files, see `levels`; the merged one has the name of the last. Files of earlier states stay as they are."""
-        files = self.files
-        for run in merged_at(change + 1, [(int(file.stem) + 1, self._size(file)) for file in files]):
+        files, now = self.files, change + 1 - self._turn
+        for run in merged_at(now, [(int(file.stem) + 1 - self._turn, self._size(file)) for file in files]):
             some = files[run.start : run.stop]
             for file in some:
                 for path in self._of_rows(file):
@@ -120,14 +123,17 @@ class Segments:
     def _join(self, files: Sequence[Path]) -> None:
         """Make one file of some."""
         index = _last_lines([self._rows_in(file) for file in files], self._every)
+        in_order = np.array_equal(index, np.arange(len(index)))
         for paths in zip(*map(self._of_rows, files), strict=True):
             for path in paths:
                 self._seals.require(path)
-            table = pa.concat_tables([pq.ParquetFile(path).read() for path in paths]).take(ints(index))
+            aside = paths[-1].with_suffix(".tmp")
+            _write(_tables(paths) if in_order else iter([pa.concat_tables(_tables(paths)).take(ints(index))]), aside)
             for path in paths:  # earlier states have names of their own for these files
                 path.unlink()
                 self._seals.drop(path)
-            self._write(table, paths[-1])
+            aside.replace(paths[-1])
+            self._seals.set(paths[-1])
 
     def known(self, rows: np.ndarray) -> np.ndarray:
         """Mask of the rows that the table has."""
@@ -187,18 +193,19 @@ class Segments:
         )
 
     def _at(self, path: Path, places: np.ndarray, columns: Sequence[str] | None) -> pa.Table:
-        """Rows of a file at ascending places; only groups with some of them are read."""
+        """Rows of a file at ascending places; only groups with some of them are read, one after another: memory is used again."""
         self._seals.require(path, ())
         with pq.ParquetFile(path) as file:
             sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
             starts = np.cumsum([0, *sizes])
             of = np.searchsorted(starts, places, "right") - 1
-            groups = np.unique(of)
+            groups, firsts = np.unique(of, return_index=True)
             self._seals.require(path, groups.tolist())
-            table = file.read_row_groups(groups.tolist(), list(columns) if columns is not None else None)
-            before = np.zeros(len(starts), np.int64)  # place of each group's first row in what was read
-            before[groups] = np.cumsum([0, *(sizes[group] for group in groups.tolist())])[:-1]
-            return table.take(ints(places - starts[of] + before[of]))
+            names = list(columns) if columns is not None else None
+            return pa.concat_tables(
+                file.read_row_group(group, names).take(ints(own - starts[group]))
+                for group, own in zip(groups.tolist(), np.split(places, firsts[1:]), strict=True)
+            )
 
 
 def _last_lines(rows: Sequence[np.ndarray], every: bool) -> np.ndarray:
@@ -212,11 +219,37 @@ def _last_lines(rows: Sequence[np.ndarray], every: bool) -> np.ndarray:
     return order[file[order] == last_file]
 
 
-def _write(table: pa.Table, path: Path) -> None:
-    numbered = ["_row"] if table.column_names[0] == "_row" else False
-    pq.write_table(
-        table, path, row_group_size=GROUP, compression="zstd", use_dictionary=False, write_statistics=numbered
-    )
+def _tables(paths: Sequence[Path]) -> Iterator[pa.Table]:
+    """The lines of files, in order, some at a time."""
+    for path in paths:
+        with pq.ParquetFile(path) as file:
+            for group in range(file.num_row_groups):
+                yield file.read_row_group(group)
+
+
+def _write(tables: Iterator[pa.Table], path: Path) -> None:
+    """Write lines to a file; a group has those of about GROUP rows."""
+    held = [next(tables)]
+    lines = _lines_of_group(held[0])
+    numbered = ["_row"] if held[0].column_names[0] == "_row" else False
+    options = {"compression": "zstd", "use_dictionary": False, "write_statistics": numbered}
+    with pq.ParquetWriter(path, held[0].schema, **options) as writer:
+        for table in tables:
+            if sum(map(len, held)) >= lines:
+                writer.write_table(pa.concat_tables(held), row_group_size=lines)
+                held = []
+            held.append(table)
+        writer.write_table(pa.concat_tables(held), row_group_size=lines)
+
+
+def _lines_of_group(table: pa.Table) -> int:
+    """Lines of about GROUP rows: a deduplicator of parts of texts has many lines of a row, and small groups are slow to scan.
+
+    Of tables beside, which are not scanned but read for some rows, lines of _BYTES at most.
+    """
+    if table.column_names[0] != "_row":
+        return max(1, min(GROUP, len(table) * _BYTES // max(1, table.nbytes)))
+    return GROUP * max(1, len(table) // max(1, len(pc.unique(table["_row"]))))
 
 
 def _groups(file: pq.ParquetFile, rows: np.ndarray) -> tuple[list[int], np.ndarray]:

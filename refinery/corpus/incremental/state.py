@@ -143,9 +143,13 @@ class State:
     def stage(self, number: int) -> StageState:
         """Tables of a stage."""
         folder = self.folder / f"stage_{number}"
-        samples = Segments(folder / "samples", self.seals, ("values",))
-        keys, status, units = (Segments(folder / name, self.seals) for name in ("keys", "status", "units"))
-        return StageState(samples, keys, status, units, Segments(folder / "cells", self.seals, every=True))
+        samples = Segments(folder / "samples", self.seals, ("values",), turn=2)
+        keys, cells = (
+            Segments(folder / "keys", self.seals, turn=4),
+            Segments(folder / "cells", self.seals, turn=6, every=True),
+        )
+        status, units = (Segments(folder / name, self.seals) for name in ("status", "units"))
+        return StageState(samples, keys, status, units, cells)
 
     @cached_property
     def seals(self) -> Seals:
