@@ -181,7 +181,15 @@ def environment() -> jinja2.Environment:
     )
     env.filters["lit"] = lit
     env.filters["ident"] = ident
+    env.policies["json.dumps_kwargs"] = {**env.policies["json.dumps_kwargs"], "default": _in_json}
     return env
+
+
+def _in_json(value: Any) -> Any:
+    """Refuse values that JSON cannot have: a value that each sample has for itself shapes the text."""
+    if isinstance(value, ColumnValue):
+        raise DependsOnColumn(value.parameter)
+    raise TypeError(f"{type(value).__name__} cannot be in JSON")
 
 
 @lru_cache(maxsize=1024)

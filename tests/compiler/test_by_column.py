@@ -164,3 +164,16 @@ def test_a_bound_may_depend_on_what_the_filter_measures(tmp_path: Path) -> None:
     with duckdb.connect(str(tmp_path / "work" / "refinery.duckdb"), read_only=True) as db:
         ledger = db.sql("SELECT value, bound FROM ledger ORDER BY _row").fetchall()
     assert ledger == [(4.0, 3.0), (12.0, 10.0)]
+
+
+def test_a_value_within_json_is_each_samples_own(tmp_path: Path) -> None:
+    (tmp_path / "task.jsonl").write_text('{"query": "x", "label": "one two three four five"}')
+    ngrams = {"evaluation": str(tmp_path / "task.jsonl"), "n_grams": {"language": {"fra": 3, "default": 5}}}
+    samples = [{"text": "one two three four", "language": language} for language in ("fra", "deu", None)]
+    rows = run_samples(samples, [{"ngram_decontamination_filter": ngrams}], columns=COLUMNS)
+    assert [row["kept"] for row in rows] == [False, True, True]
+    page = "<body><main><h1>The weir</h1><p>The old weir was repaired in April.</p></main></body>"
+    extract = {"by": "resiliparse", "timeout": {"language": {"fra": 30, "default": 40}}}
+    pages = [{"text": page, "language": language} for language in ("fra", "deu")]
+    [text] = {row["text"] for row in run_samples(pages, [{"extract_html_mapper": extract}], columns=COLUMNS)}
+    assert text == "The weir\n\nThe old weir was repaired in April."

@@ -61,3 +61,15 @@ def test_a_set_that_changes_while_it_is_read_gives_no_index(
     with pytest.raises(SetError, match="has changed while it was read"):
         contaminations.index_of(str(quiz), None, 6)
     assert not [*folder.rglob("*.arrow")]
+
+
+def test_the_check_makes_the_index_that_the_run_finds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So the sets are parsed once."""
+    quiz = tmp_path / "quiz.jsonl"
+    quiz.write_text('{"question": "Which warden of the western pier first counted the barrels?"}\n')
+    assert contaminations.problems(str(quiz), None, 6) == []
+    monkeypatch.setattr(contaminations, "item_index", lambda *_: pytest.fail("made again"))
+    other = tmp_path / "copy" / "quiz.jsonl"
+    other.parent.mkdir()
+    other.write_bytes(quiz.read_bytes())
+    assert [one.items for one in contaminations.index_of(str(other), None, 6).sets] == [1]
