@@ -133,6 +133,26 @@ def test_a_number_of_an_earlier_snapshot_removes_no_later_one(original: Living) 
     original.require_promise()
 
 
+def test_an_input_file_and_its_copy(original: Living, tmp_path: Path) -> None:
+    with flipped(original.folder / "in" / "001.jsonl"):
+        for use in (
+            lambda: original.add(near_copies(random.Random(2), 2, 100)),
+            lambda: corpora.withdraw(original.place, Withdrawal(where="id = 5")),
+        ):
+            with pytest.raises(DataError, match="001.jsonl of add 1 has changed since"):
+                use()
+        with Corpus(original.place) as corpus:
+            assert "has changed since" in corpus.texts(1, 1).problem
+    del original.parts[2:]
+    copied = Living(tmp_path, ["document_deduplicator"])
+    copied.settings = replace(copied.settings, copy=True)
+    copied.add(near_copies(random.Random(1), 3, 0))
+    [copy] = (copied.place / "inputs").rglob("*.jsonl")
+    with flipped(copy), pytest.raises(DataError, match="has changed since"):
+        copied.add(near_copies(random.Random(2), 3, 100))
+    assert verify(CorpusFolder(copied.place)).differences == ()
+
+
 def test_the_recipe_of_a_snapshot(original: Living) -> None:
     recipe = original.place / "snapshots" / "00003" / "recipe.yaml"
     text = recipe.read_text()
