@@ -6,7 +6,9 @@ The table gets the difference between its own snapshot and the present one in a 
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
+from pathlib import Path
 
 from refinery.common.lazy import duckdb
 from refinery.common.redaction import hide
@@ -66,12 +68,14 @@ class Target:
         with duckdb.connect() as con:
             self._load(con)
             try:
+                if self.scheme == "duckdb":
+                    _make(Path(self.place))
                 where = self.place if self.scheme == "duckdb" else f"{self.scheme}:{self.place}"
                 con.execute(f"ATTACH {lit(where)} AS lake").fetchall()
                 con.execute("BEGIN").fetchall()
                 done = self._write(con, folder, manifest, corpus_id)
                 con.execute("COMMIT").fetchall()
-            except duckdb.Error as error:
+            except (duckdb.Error, OSError) as error:
                 what = str(error).splitlines()[0]
                 raise OutputError(f"publish: {self.scheme}:{hide(self.place)}: {hide(what)}") from error
         return f"table {self.table} of {self.scheme}:{hide(self.place)}: {done}"
@@ -121,6 +125,23 @@ class Target:
         was = con.execute(f"DESCRIBE {table}").fetchall()
         now = con.execute(f"DESCRIBE {query}").fetchall()
         return [row[:2] for row in was] == [row[:2] for row in now]
+
+
+def _make(place: Path) -> None:
+    """Make an empty database where there is none, in one step: of one that is cut off by a full disk a rest would stay that is none."""
+    if place.exists():
+        return
+    aside = place.with_name(f".unfinished-{place.name}")
+    aside.unlink(missing_ok=True)
+    try:
+        duckdb.connect(aside).close()
+        try:
+            os.link(aside, place)  # never over a file that is there meanwhile
+        except OSError:  # it is, or the file system has no links
+            if not place.exists():
+                os.replace(aside, place)
+    finally:
+        aside.unlink(missing_ok=True)
 
 
 def _quoted(name: str) -> str:

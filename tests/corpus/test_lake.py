@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import duckdb
@@ -76,3 +77,25 @@ def test_targets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(OutputError, match="DuckDB has no extension no_such_extension.*INSTALL"):
         living.add(near_copies(random.Random(4), 5, 0), Settings(publish="ducklake:meta.ducklake"))
     assert not living.place.exists()  # nothing was begun
+
+
+def test_a_database_that_cannot_be_made_leaves_no_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    base = tmp_path / "lake.duckdb"
+    living = Living(tmp_path, ["document_deduplicator"], publish=f"duckdb:{base}")
+
+    def cut_off(place: Path) -> None:
+        place.write_bytes(b"\0" * 4096)
+        raise duckdb.IOException("Could not write file: No space left on device")
+
+    rows = near_copies(random.Random(5), 3, 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            lake,
+            "duckdb",
+            SimpleNamespace(connect=lambda *of: cut_off(*of) if of else duckdb.connect(), Error=duckdb.Error),
+        )
+        with pytest.raises(OutputError, match="No space left on device.*The corpus has snapshot 1; repeat the command"):
+            living.add(rows)
+    assert [file.name for file in tmp_path.iterdir() if "lake" in file.name] == []
+    living.parts.pop()
+    assert not living.add(rows).published and len(table(base)) == len(living.kept())
