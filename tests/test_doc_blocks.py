@@ -139,7 +139,7 @@ FILES = {
     "quiz.jsonl": '{"id": "q2", "question": "Read the minutes at the observatory car park, if somebody remembers the key."}\n',
     "evaluation/reading/test.jsonl": '{"question": "Who bought the tar of the northern valley?", "answer": "the yard"}\n',
     "exams.csv": "Frage,Lösung\nWoher kam der Teer der Werft von Ostervik?,aus dem Tal\n",
-    "alpha.jsonl": '{"query": "Who bought the tar?", "label": "the shipyard"}\n',
+    "alpha.jsonl": '{"query": "Who bought the tar?", "label": "the shipyard at Ostervik, for the four barges that it had to mend before the winter"}\n',
     "beta.jsonl": '{"query": "Who sold the tar?", "label": "the valley", "task": "b"}\n',
     "owner/name/question/train.jsonl": '{"text": "A sample of a data set of the Hub."}\n',
     "pages/1.jsonl": json.dumps({"url": "https://example.org/", "text": "The lantern by the weir is lit at six. " * 20})
