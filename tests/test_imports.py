@@ -112,12 +112,22 @@ def test_sql_over_fields_does_without_pandas(tmp_path: Path, name: str, content:
     assert done.stdout.rstrip().splitlines()[-1] == "LOADED"
 
 
-@pytest.mark.parametrize("operator", ["minhash", pytest.param("simhash", marks=pytest.mark.long), "line"])
-def test_deduplication_does_without_pandas(tmp_path: Path, operator: str) -> None:
+@pytest.mark.parametrize(
+    "step",
+    [
+        "document_minhash_deduplicator",
+        pytest.param("document_simhash_deduplicator", marks=pytest.mark.long),
+        "document_line_deduplicator",
+        "substring_deduplicator: {min_length: 20}",
+        pytest.param("bloom_deduplicator", marks=pytest.mark.long),
+    ],
+    ids=lambda step: step.partition("_deduplicator")[0],
+)
+def test_deduplication_does_without_pandas(tmp_path: Path, step: str) -> None:
     """Also where a text holds a letter that only Python lowers, and where there are duplicates."""
     lines = [f'{{"text": "some text {n % 3} with ΑΣ a letter\\nand one more line"}}\n' for n in range(12)]
     (tmp_path / "docs.jsonl").write_text("".join(lines))
-    recipe = f"dataset_path: docs.jsonl\nexport_path: out/docs.jsonl\nprocess:\n  - document_{operator}_deduplicator:\n"
+    recipe = f"dataset_path: docs.jsonl\nexport_path: out/docs.jsonl\nprocess:\n  - {step}\n"
     (tmp_path / "recipe.yaml").write_text(recipe)
     done = subprocess.run([sys.executable, "-c", RUN], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

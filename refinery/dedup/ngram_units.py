@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from refinery.common.lazy import pc
 from refinery.dedup.ngram_filter import Decision, FilterSize, Measure, in_order
-from refinery.kernels.core.arrow import ints, items, numbers, whole
+from refinery.kernels.core.arrow import ints, items, numbers, of_texts, whole
 
 
 class Units(NamedTuple):
@@ -47,7 +47,7 @@ def removed_units(units: Units, contained: np.ndarray, rule: Decision) -> tuple[
     places, known, of = rule.removed(contained, units.sizes, units.rows)
     counts = [f"{a} of {b} n-grams in the filter" for a, b in zip(known.tolist(), of.tolist(), strict=True)]
     columns = {"_row": ints(units.rows[places]), "unit": ints(units.units[places].astype(np.int64))}
-    columns |= {"kept": pa.nulls(len(places), pa.int64()), "matched": pa.array(counts, pa.string())}
+    columns |= {"kept": pa.nulls(len(places), pa.int64()), "matched": of_texts(counts)}
     return pa.table(columns), places
 
 

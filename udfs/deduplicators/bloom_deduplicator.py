@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from refinery.common.lazy import pc
+from refinery.kernels.core.arrow import of_texts
 from refinery.kernels.dedup import paragraph_units, word_ngrams
 
 OPERATOR = {
@@ -177,8 +178,8 @@ def filter_ngrams(column: pa.Array, level: str, normalize: str, least: int, wind
 def without_units(column: pa.Array, removed: pa.Array, level: str) -> pa.Array:
     """Each text without these parts; empty if only white space is left; NULL where nothing changes."""
     if level == "document":
-        some = pc.greater(pc.coalesce(pc.list_value_length(removed), 0), 0)
-        return pc.if_else(some, "", pa.scalar(None, pa.string()))
+        some = pc.list_value_length(removed).cast(pa.bool_())
+        return pc.if_else(some, of_texts([""])[0], pa.nulls(1, pa.string())[0])
     return paragraph_units.remove_paragraphs(column, removed, "\n")
 
 

@@ -195,7 +195,7 @@ def _columns(store: Store, names: Sequence[str], columns: Sequence[str]) -> pa.T
             if file.metadata.num_rows:
                 tables.append(file.read(columns))
     lists = {"sizes": pa.list_(pa.int32()), "ngrams": pa.list_(pa.uint64())}
-    empty = pa.schema([(name, lists.get(name, pa.int64())) for name in columns]).empty_table()
+    empty = pa.table({name: pa.nulls(0, lists.get(name, pa.int64())) for name in columns})
     return pa.concat_tables(tables, promote_options="permissive") if tables else empty
 
 

@@ -13,7 +13,7 @@ from refinery.dedup.exchange import Cuts, Share, divided, read_shares, write_gro
 from refinery.dedup.tasks.files import opened, publish, work
 from refinery.dedup.units import by_shard
 from refinery.errors import OperatorError
-from refinery.kernels.core.arrow import ints, numbers
+from refinery.kernels.core.arrow import ints, numbers, of_texts
 from refinery.kernels.dedup import substring_cells, substring_groups, substrings
 from refinery.kernels.dedup.substring_groups import Passages
 from refinery.storage.open import open_store
@@ -174,7 +174,7 @@ def settle(place: TaskPlace, files: str, column: str, every: bool, shares: Seque
             "unit": ints(start),
             "kept": nothing if every else kept,
             "via": kept if every else nothing,
-            "matched": pa.array(["occurs elsewhere" if every else "seen before"] * len(row), pa.string()),
+            "matched": of_texts(["occurs elsewhere" if every else "seen before"] * len(row)),
             "length": ints(end - start),
             "copy_at": ints(at),
         }

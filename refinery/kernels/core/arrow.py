@@ -11,6 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.json
 
+from refinery.common.lazy import pc
+
 UNCHANGED, CHANGED, EXACT = 0, 1, 2
 
 _NO_BYTES = np.zeros(1, np.uint8)
@@ -301,6 +303,12 @@ def each(column: pa.Array | pa.ChunkedArray, function: Callable[[str], str]) -> 
     """Run a Python function on every text; NULL where nothing changes (and where the text is NULL)."""
     results = [None if text is None else changed_or_none(function, text) for text in column.to_pylist()]
     return of_texts(results)
+
+
+def without_blank(column: pa.Array) -> pa.Array:
+    """Texts, with "" in place of those that are nothing but white space; a NULL stays."""
+    blank = pc.utf8_trim_whitespace(column)
+    return pc.if_else(pc.binary_length(blank).cast(pa.bool_()), column, of_texts([""]).cast(column.type)[0])
 
 
 def items(lists: pa.ListArray) -> pa.Array:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from refinery.common.lazy import pc
-from refinery.kernels.core.arrow import texts
+from refinery.kernels.core.arrow import texts, without_blank
 from refinery.kernels.core.charclass import classes
 from refinery.kernels.core.jit import entry
 from refinery.kernels.core.stripping import stripped
@@ -38,8 +37,7 @@ def remove_paragraphs(
 
     Empty when only white space stays; NULL where no paragraph is removed.
     """
-    left = remove_parts(column, removed, _bytes(separator))
-    return pc.if_else(pc.equal(pc.utf8_trim_whitespace(left), ""), "", left)
+    return without_blank(remove_parts(column, removed, _bytes(separator)))
 
 
 def _bytes(separator: str) -> np.ndarray:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from refinery.common.lazy import pc
-from refinery.kernels.core.arrow import CHANGED, delta, texts
+from refinery.kernels.core.arrow import CHANGED, delta, ints, of_texts, texts, without_blank
 from refinery.kernels.core.charclass import SPACE, classes
 from refinery.kernels.core.jit import entry, kernel
 from refinery.kernels.core.utf8 import before, copy, decode
@@ -35,7 +34,7 @@ def remove_passages(
     how = BOUNDARIES.index(boundaries)
     places, offsets = numbers(passages)
     left = delta(column, _remove, places.copy(), offsets, tokens, gap, how, least, classes())
-    return pc.if_else(pc.equal(pc.utf8_trim_whitespace(left), ""), "", left) if least else left
+    return without_blank(left) if least else left
 
 
 def passage_share(column: pa.Array | pa.ChunkedArray, passages: pa.Array | pa.ChunkedArray, tokens: bool) -> pa.Array:
@@ -44,12 +43,12 @@ def passage_share(column: pa.Array | pa.ChunkedArray, passages: pa.Array | pa.Ch
     covered = np.zeros(len(view), np.int64)
     _covered(view.data, view.offsets, view.valid, places.copy(), offsets, tokens, classes(), covered)
     sizes = np.maximum(np.diff(view.offsets), 1)
-    return pa.array(covered / sizes)
+    return ints(covered / sizes)
 
 
 def bounds_in_bytes(text: str, passages: list[int], tokens: bool) -> list[tuple[int, int]]:
     """First byte and end of each passage of a text."""
-    places, view = np.array(passages, np.int64), texts(pa.array([text], pa.string()))
+    places, view = np.array(passages, np.int64), texts(of_texts([text]))
     _to_bytes(view.data, view.offsets, places, tokens, classes())
     return list(zip(places[::2].tolist(), places[1::2].tolist(), strict=True))
 
