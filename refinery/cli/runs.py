@@ -15,8 +15,10 @@ import click
 
 from refinery.cli.commands import Opened, answer
 from refinery.cli.render import console
+from refinery.common.free_memory import share_arenas, use_one_allocator
 from refinery.common.paths import shorter
 from refinery.execution.run import Outcome, begin_anew, execute
+from refinery.planning.shard_cut import worker_count
 from refinery.recipe import Recipe
 from refinery.results.open_tables import open_tables
 from refinery.results.stdout import pour
@@ -32,6 +34,7 @@ def run(opened: Opened, quiet: bool, as_json: bool, show: bool, fresh: bool = Fa
         _print_notes(recipe)
     if fresh:
         begin_anew(recipe)
+    _bound_memory(recipe)
     with console.progress(quiet or as_json) as progress:
         early = _EarlyNotes(progress, not quiet and not as_json)
         outcome = execute(recipe, library, progress=progress, overwrite=overwrite, noted=early)
@@ -41,6 +44,13 @@ def run(opened: Opened, quiet: bool, as_json: bool, show: bool, fresh: bool = Fa
         click.echo(json.dumps(as_data(outcome), ensure_ascii=False), err=streamed)
     elif not quiet:
         report(console.console(streamed), outcome, show, early.printed)
+
+
+def _bound_memory(recipe: Recipe) -> None:
+    """Have this process keep less of the memory that it has freed: an arena for each worker and one for the rest."""
+    share_arenas(worker_count(recipe.np) + 1)
+    if recipe.memory_limit:
+        use_one_allocator()
 
 
 def analyze(request: Any, as_json: bool) -> None:

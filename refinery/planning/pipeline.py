@@ -30,7 +30,7 @@ from refinery.planning.plan import CompileInputs, CompileSettings, Plan
 from refinery.planning.samples import UNKNOWN, Samples, SampleSettings, check_samples, choose_samples
 from refinery.planning.shard_cut import Capacity, CutInput, CutSettings, cut_input, worker_count
 from refinery.planning.short_texts import notes_on_short_texts
-from refinery.planning.sizes import batch_sizes, mean_row
+from refinery.planning.sizes import batch_sizes, mean_row, sizes_within
 from refinery.recipe import Recipe
 from refinery.recipe.lost import MissingStatistics
 from refinery.storage.run_folder import RunDir
@@ -142,9 +142,11 @@ def _of_part(recipe: Recipe) -> list[str]:
 def _finish(plan: Plan, orderings: Sequence[FilterOrder] | None) -> None:
     """Choose sizes of batches and the order of filters, which are measured."""
     recipe = plan.recipe
+    chains = [planned.chain for planned in plan.stages]
     if recipe.adaptive_batch_size:
-        chains = [planned.chain for planned in plan.stages]
         plan.sizes = batch_sizes(mean_row(plan.shards), chains, recipe.memory_limit, plan.workers)
+    elif recipe.memory_limit:
+        plan.sizes = sizes_within(chains, recipe.memory_limit, plan.workers)
     if recipe.reorders or orderings:
         known = orderings or stored_orders(RunDir(Path(recipe.work_dir)).order, plan.order_key())
         plan.stages, plan.orderings = reorder(plan.stages, plan.shards, str(recipe.reorders), known)

@@ -55,9 +55,18 @@ def batch_sizes(row: float | None, chains: Sequence[Chain], limit: int | None, w
     """
     if row is None:
         return Sizes()
-    copies = max(map(_copies, chains))
-    size = max(_LEAST_BYTES, min(BATCH, _memory(limit, workers) // _SHARE // copies))
+    size = _batch_bytes(chains, limit, workers)
     return Sizes(size, max(1, min(_MOST_ROWS, int(size / row))), row)
+
+
+def sizes_within(chains: Sequence[Chain], limit: int, workers: int) -> Sizes:
+    """The size of batches for samples that were not measured: less than usual if `limit`, a memory_limit, is small."""
+    return Sizes(_batch_bytes(chains, limit, workers))
+
+
+def _batch_bytes(chains: Sequence[Chain], limit: int | None, workers: int) -> int:
+    copies = max(map(_copies, chains))
+    return max(_LEAST_BYTES, min(BATCH, _memory(limit, workers) // _SHARE // copies))
 
 
 def held_bytes(chain: Chain, batch: int) -> int:

@@ -11,7 +11,7 @@ import refinery
 from refinery.compiler.layers import Layers
 from refinery.compiler.model import Chain
 from refinery.planning import sizes
-from refinery.planning.sizes import BATCH, ROWS, Sizes, batch_sizes, shard_bytes
+from refinery.planning.sizes import BATCH, ROWS, Sizes, batch_sizes, shard_bytes, sizes_within
 from refinery.workers.facts import ComputedFacts
 from tests.runs import content, exported, refine, settings, texts
 
@@ -43,6 +43,11 @@ def chain(versions: int) -> Chain:
 def test_batches(row: float, versions: int, limit: int, workers: int, expected: tuple[int, int]) -> None:
     found = batch_sizes(row, [chain(0), chain(versions)], limit, workers)
     assert (found.bytes, found.rows) == expected
+
+
+def test_batches_of_samples_that_were_not_measured_fit_a_small_memory_limit() -> None:
+    assert sizes_within([chain(0), chain(2)], 4 << 30, 2) == Sizes()
+    assert sizes_within([chain(0), chain(2)], 256 * MB, 2) == Sizes(4 * MB)
 
 
 def test_what_is_not_known_is_not_adapted(monkeypatch: pytest.MonkeyPatch) -> None:

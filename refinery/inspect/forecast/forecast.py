@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from refinery.common.free_memory import release
 from refinery.errors import DataError, Problem, RecipeError
 from refinery.inspect.forecast import costs as costing
 from refinery.inspect.forecast.cluster import ClusterSeconds, cluster_seconds, shards_on
@@ -17,7 +18,7 @@ from refinery.inspect.forecast.costs import Load, RunCosts
 from refinery.inspect.forecast.disk import Disk, database_bytes, results_bytes
 from refinery.inspect.forecast.estimates import Estimate, RowEstimator, SampledRows, StepEstimate, read_rows, step_order
 from refinery.inspect.forecast.measured import MeasuredRuns, measured, processor_seconds, workers_of
-from refinery.inspect.forecast.memory import Held, memory_of, release
+from refinery.inspect.forecast.memory import Held, memory_of
 from refinery.inspect.forecast.reading import is_measured, largest_bytes, page_bytes
 from refinery.inspect.forecast.sampled import InputSize, Sample, sample, size_of, without_blanks
 from refinery.inspect.forecast.scratch import ScratchCut

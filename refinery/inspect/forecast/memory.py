@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 import threading
 from contextlib import suppress
 from dataclasses import dataclass
 
 import psutil
-import pyarrow as pa
 
 from refinery.planning.plan import Plan
 
@@ -27,13 +25,6 @@ _PER_DOUBLING, _DOUBLINGS = 3.0, 4.0
 def memory_now() -> int:
     """Bytes of memory of this process."""
     return int(psutil.Process().memory_info().rss)
-
-
-def release() -> None:
-    """Give free memory back to the system, so that the next measurement does not use it."""
-    pa.default_memory_pool().release_unused()
-    with suppress(OSError, AttributeError):  # only the GNU C library has it
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 class PeakMemory:
