@@ -15,7 +15,7 @@ import click
 
 from refinery.cli.commands import Opened, answer
 from refinery.cli.render import console
-from refinery.common.free_memory import share_arenas, use_one_allocator
+from refinery.common.free_memory import keep_little, share_arenas
 from refinery.common.paths import shorter
 from refinery.execution.run import Outcome, begin_anew, execute
 from refinery.planning.shard_cut import worker_count
@@ -50,7 +50,7 @@ def _bound_memory(recipe: Recipe) -> None:
     """Have this process keep less of the memory that it has freed: an arena for each worker and one for the rest."""
     share_arenas(worker_count(recipe.np) + 1)
     if recipe.memory_limit:
-        use_one_allocator()
+        keep_little()
 
 
 def analyze(request: Any, as_json: bool) -> None:

@@ -299,7 +299,7 @@ class Barrier:
         """Record the passages to remove; nothing is left to write."""
         rows = self._look(inputs.files)["rows"]
         tasks = SubstringTasks(self._executor, self._exchange, self._folder, inputs, self._parts)
-        findings.duplicates, findings.units, findings.notes = tasks.find(rows, partial(self._divide, inputs))
+        findings.duplicates, findings.units, findings.notes = tasks.find(rows)
         self._keep([*findings.duplicates, *findings.units.values()])
         return _nothing
 

@@ -74,6 +74,7 @@ class DedupInput:
     step, operator: of the recipe. files: match keys of the shards that have any. order: of survivors. sources: the input of
     each shard. alive: number of samples in each shard. first_rows: number of each shard's first sample. compare:
     compares the samples' shingles. run: the run's name in an index, see `index_runs`. texts: reads those of some samples.
+    memory: bytes of each of the tasks that run at once; None without a limit. batch: bytes of a batch of samples that are read again.
     """
 
     step: Any
@@ -88,3 +89,5 @@ class DedupInput:
     compare: Comparison
     run: IndexRun | None = None
     texts: TextsOf | None = None
+    memory: int | None = None
+    batch: int = 16 << 20

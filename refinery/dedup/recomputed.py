@@ -13,8 +13,6 @@ from refinery.io.model import Part, Shard
 from refinery.workers.executor import Executor
 from refinery.workers.tasks import Task
 
-_BATCH = 16 << 20
-
 
 def computed_again(
     executor: Executor, inputs: DedupInput, folder: str, samples: Sequence[Sequence[Share]], places: str = ""
@@ -28,7 +26,7 @@ def computed_again(
     answers = executor.map(candidates.wanted, calls, (places,), label="compare: wanted")
     wanted = {shard for answer in answers for shard in json.loads(answer)}
     shards = [_restricted(shard, folder, places) for shard in inputs.compare.shards() if shard.index in wanted]
-    task = Task(folder, _BATCH, write=False, store=executor.place.store)
+    task = Task(folder, inputs.batch, write=False, store=executor.place.store)
     runner = executor.runner(inputs.step, inputs.compare.program())
     try:
         results = runner.run(shards, lambda _: task)

@@ -23,16 +23,14 @@ from refinery.kernels.dedup.substring_cells import widths
 from refinery.kernels.dedup.substrings import gram_of
 from refinery.workers.executor import Executor
 
-# Most items of a share of keys, and of a partition of samples, on average.
-_ITEMS = 1_000_000
+# Most items of a task, on average; least ones for which another task pays off; bytes of memory for each while a task has them.
+_MOST, _LEAST, _BYTES = 1_000_000, 100_000, 256
 # Files of match keys that a task looks at.
 _FILES = 100
 # Cells of an open item, about.
 _CELLS = 8
 
 Shares = list[list[Share]]
-# Divides the match keys: carried columns, compared columns, number of shares, rows.
-Divide = Callable[[Sequence[str], Sequence[str], int, int], Shares]
 
 
 class Round(NamedTuple):
@@ -63,12 +61,11 @@ class SubstringTasks:
         self._every = params["keep"] == "none"
         self._number = 0
 
-    def find(self, rows: int, divide: Divide) -> Found:
+    def find(self, rows: int) -> Found:
         """Find the passages to remove. rows: number of items. Raises OperatorError if a safety limit is broken."""
         self._partitions = Partitions.of(self._inputs, self._shares(rows))
         windows = self._length - gram_of(self._length) + 1
-        divided = divide(tasks.CARRIED, ["key"], self._shares(rows), rows)
-        found = self._round(divided, windows)
+        found = self._round(self._items(rows), windows)
         passages = found.passages
         excerpts = self._excerpts(found.opened) if found.left else []
         for width in widths(self._length):
@@ -79,7 +76,19 @@ class SubstringTasks:
         return self._settled(passages)
 
     def _shares(self, rows: int) -> int:
-        return max(1, -(-rows // _ITEMS), self._count_parts(rows))
+        """Number of tasks, and so of shares of keys, for so many items: they fit the memory, and use the cores."""
+        most = max(_LEAST, min(_MOST, self._inputs.memory // _BYTES)) if self._inputs.memory else _MOST
+        return max(1, -(-rows // most), min(self._executor.capacity(), rows // _LEAST), self._count_parts(rows))
+
+    def _items(self, rows: int) -> Shares:
+        """The items of all samples, by shares of their keys."""
+        count, files = self._shares(rows), self._inputs.files
+        each = -(-len(files) // count)
+        groups = [list(files[at : at + each]) for at in range(0, len(files), each)]
+        to = self._exchange.names("items", len(groups))
+        calls = list(zip(groups, to, strict=True))
+        places = list(map(json.loads, self._map(tasks.shares, calls, (count,), "items by keys")))
+        return self._exchange.shares(to, places, count)
 
     def _round(self, divided: Sequence[Sequence[Share]], windows: int) -> Round:
         """Compare items by shares of their keys. windows: most windows of an item."""

@@ -126,6 +126,8 @@ class StageBarrier:
             compare=self._comparison(done),
             run=self._run if step.params.get("index") else None,
             texts=partial(self._texts, done, step),
+            memory=limit // self.prepared.workers if (limit := self.prepared.recipe.memory_limit) else None,
+            batch=self.prepared.sizes.bytes,
         )
 
     def _texts(

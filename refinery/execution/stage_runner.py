@@ -9,7 +9,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from refinery.common.free_memory import release
 from refinery.execution.backend import Backend
 from refinery.execution.export_sink import ExportSink, NoExport
 from refinery.execution.job import Noted
@@ -129,8 +128,6 @@ class StageRunner:
             findings = barrier.findings(done)
         else:
             findings = barrier.published(planned, findings)
-        if self.prepared.recipe.memory_limit:
-            release()
         return replace(done[-1], findings=findings, takes_units=matcher.takes_units)
 
     def _stage(self, planned: CompiledStage, shards: list[Shard], before: list[ShardResult] | None) -> StageResult:

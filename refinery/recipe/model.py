@@ -312,7 +312,7 @@ class Recipe:
     memory_limit: int | None = key(
         "size",
         None,
-        "Maximum memory of DuckDB, for example `4GB`, divided among the workers.",
+        "Maximum memory of DuckDB, for example `4GB`, divided among the workers. A small one makes batches smaller, too.",
         nullable=True,
         min=1,
         own=True,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, Protocol
 
+from refinery.common.free_memory import release
 from refinery.compiler.program import Program
 from refinery.workers.machine import share_of_memory
 from refinery.workers.tasks import Runner
@@ -84,13 +85,17 @@ class ThreadExecutor:
         label: str = "",
         files: Sequence[str] = (),
     ) -> list[str]:
-        """Call a function in threads; one call in this one."""
-        tasks = min(self._workers, len(calls))
-        if tasks < 2:
-            return [work(self.place, *shared, *call) for call in calls]
-        place = self._place(tasks)
-        with ThreadPoolExecutor(tasks) as pool:
-            return list(pool.map(lambda call: work(place, *shared, *call), calls))
+        """Call a function in threads; one call in this one. With a limit, memory that they have freed goes back to the system."""
+        try:
+            tasks = min(self._workers, len(calls))
+            if tasks < 2:
+                return [work(self.place, *shared, *call) for call in calls]
+            place = self._place(tasks)
+            with ThreadPoolExecutor(tasks) as pool:
+                return list(pool.map(lambda call: work(place, *shared, *call), calls))
+        finally:
+            if self._memory:
+                release()
 
     def runner(self, step: Any, program: Program) -> Runner:
         """Runner of shards in threads."""

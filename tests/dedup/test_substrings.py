@@ -46,7 +46,7 @@ def cut(text: str, places: set[int]) -> str:
 
 def in_small_parts(patch: pytest.MonkeyPatch) -> None:
     """Have many tasks find the passages of few samples."""
-    patch.setattr(substrings, "_ITEMS", 300)
+    patch.setattr(substrings, "_MOST", 300)
     patch.setattr(ThreadExecutor, "worth", 20)
 
 
@@ -106,7 +106,7 @@ def test_tasks_that_run_twice_leave_the_same(tmp_path: Path, monkeypatch: pytest
     steps = ["clean_email_mapper", {NAME: {"min_length": 12, "keep": "none"}}]
     one = local(tmp_path, steps, np=1, shard_size=1_000)
     with monkeypatch.context() as patched:
-        patched.setattr(substrings, "_ITEMS", 300)
+        patched.setattr(substrings, "_MOST", 300)
         calls = tasks_in_process(patched, twice=True)
         other = local(tmp_path, steps, "tasks", np=1, shard_size=1_000)
     assert calls["groups"] > 1 and calls["cells"] > 1

@@ -21,8 +21,7 @@ from refinery.storage.store import Store
 from refinery.workers.executor import TaskPlace
 from refinery.workers.match_keys import SHARD_BITS
 
-# Columns of the match keys besides `key`.
-CARRIED = ("_row", "place", "content", "content_2")
+_COLUMNS = ["_row", *substrings.ITEM]
 _ROWS = 1024  # samples whose excerpts are in memory at once
 
 
@@ -45,6 +44,27 @@ def sizes(place: TaskPlace, length: int, names: Sequence[str]) -> str:
         shard = int(row[0] >> SHARD_BITS)
         found[shard] = found.get(shard, 0) + int(of_texts.sum())
     return json.dumps(found)
+
+
+def shares(place: TaskPlace, count: int, names: Sequence[str], to: str) -> str:
+    """Write the items in some files of match keys by `count` shares of their keys; returns their places, as JSON."""
+    with work(place) as (store, folder):
+        tables = [table for table in (_items(store, name) for name in names) if len(table)]
+        written = write_parts([_divided(pa.concat_tables(tables), count)] if tables else [], folder / "items.parts")
+        store.publish(folder / "items.parts", to)
+    return json.dumps(written)
+
+
+def _items(store: Store, name: str) -> pa.Table:
+    with opened(store, name) as file:
+        return file.read(_COLUMNS) if file.metadata.num_rows else pa.table({})
+
+
+def _divided(items: pa.Table, count: int) -> tuple[pa.Table, Cuts]:
+    """Items by shares of their keys; repetitions, which all have the same one, by shares of their samples."""
+    keys = numbers(items["key"])
+    by = np.where(keys == substrings.REPEATED, numbers(items["_row"]).view(np.uint64), keys)
+    return divided(items, (by % np.uint64(count)).astype(np.int64), count)
 
 
 def groups(
@@ -127,10 +147,6 @@ def cells(
         )
         store.publish(folder / "cells.parts", to)
     return json.dumps([(number % count, start, size) for number, start, size in written])
-
-
-def _divided(items: pa.Table, count: int) -> tuple[pa.Table, Cuts]:
-    return divided(items, (numbers(items["key"]) % np.uint64(count)).astype(np.int64), count)
 
 
 def _cells(

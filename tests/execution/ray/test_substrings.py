@@ -15,7 +15,7 @@ from tests.runs import texts, write_lines
 
 def test_on_a_cluster(driver: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     in_partitions(monkeypatch)
-    monkeypatch.setattr(substrings, "_ITEMS", 300)
+    monkeypatch.setattr(substrings, "_MOST", 300)
     write_lines(tmp_path / "in.jsonl", texts(documents()))
     steps = [{"sql_mapper": {"text": "upper(text)"}}, {NAME: {"min_length": 30}}, "clean_links_mapper"]
     keys = {"shard_size": 2_000, "np": 2}
