@@ -44,7 +44,7 @@ from refinery.workers.executor import Executor
 
 Item = TypeVar("Item")
 
-# Most rows of match keys that one task joins.
+# Most rows of match keys that one task joins, however much memory it has.
 _MOST = 20_000_000
 # Rows and files of a task that divides match keys. Files that one task looks at.
 _DIVIDED, _LOOKS = 1_000_000, 500
@@ -197,7 +197,7 @@ class Barrier:
         matcher, params = inputs.operator.sample_matcher, inputs.step.params
         seen = self._look(inputs.files)
         rows, columns = seen["rows"], _columns(matcher, "equal_columns", seen["columns"], params)
-        if columns and self._parts(rows) > 1:
+        if columns and (self._parts(rows) > 1 or (len(columns) == 1 and rows > self._most * self._executor.capacity())):
             return self._equal(inputs, columns, rows)
         if params.get("verify") and inputs.operator.matcher_path is None:
             return self._verified(inputs, _columns(matcher, "candidate_columns", seen["columns"], params), rows)
@@ -207,18 +207,23 @@ class Barrier:
         """Number of parts into which work over `rows` rows is cut."""
         return max(1, min(self._executor.capacity() * 2, rows // self._executor.worth))
 
+    @property
+    def _most(self) -> int:
+        """Most rows of match keys or of links that one task of equal keys holds."""
+        return min(_MOST, self._executor.most)
+
     def _wave(self, rows: int) -> int:
         """Number of tasks at once that are worth while for `rows` rows."""
         return min(self._parts(rows), self._executor.capacity())
 
-    def _partitions(self, inputs: DedupInput, rows: int, wave: int) -> Partitions:
-        """Partitions of the samples, for `wave` tasks at once."""
+    def _partitions(self, inputs: DedupInput, rows: int, wave: int, most: int = _MOST) -> Partitions:
+        """Partitions of the samples, for `wave` tasks at once, of about `most` samples at most."""
         least = max(_TOGETHER, self._executor.worth)
-        return Partitions.of(inputs, max(1, min(wave, rows // least), rows // _MOST), self._before)
+        return Partitions.of(inputs, max(1, min(wave, rows // least), -(-rows // most)), self._before)
 
     def _equal(self, inputs: DedupInput, columns: Sequence[tuple[str, int]], rows: int) -> tuple[Partitions, LinkFiles]:
         """Links of samples that are equal in one of some columns."""
-        groups, partitions = self._by_columns(inputs, columns, rows)
+        groups, partitions = self._by_columns(inputs, columns, rows, self._most)
         names = self._exchange.names("found", len(groups))
         calls = [(list(group), name) for group, name in zip(groups, names, strict=True)]
         answers = self._executor.map(joins.equal, calls, (partitions.bounds,), f"{inputs.step.name}: equal keys")
@@ -231,20 +236,20 @@ class Barrier:
         """Links of the candidates that are alike. columns: of bands."""
         if not columns:  # no sample has bands
             return Partitions.of(inputs, 1, self._before), LinkFiles()
-        groups, partitions = self._by_columns(inputs, columns, rows)
+        groups, partitions = self._by_columns(inputs, columns, rows, _MOST)
         tasks = CandidateTasks(self._executor, self._exchange, f"{self._folder}/joined", partitions)
         return partitions, tasks.verified(inputs, groups)
 
     def _by_columns(
-        self, inputs: DedupInput, columns: Sequence[tuple[str, int]], rows: int
+        self, inputs: DedupInput, columns: Sequence[tuple[str, int]], rows: int, most: int
     ) -> tuple[list[Sequence[Column]], Partitions]:
-        """Compared columns, by shares of their values, that each task joins; partitions of samples."""
-        shares, wave = max(1, -(-rows // _MOST)), self._wave(rows * len(columns))
+        """Compared columns, by shares of their values, that each task joins; partitions of samples. most: rows of either."""
+        shares, wave = max(1, -(-rows // most)), self._wave(rows * len(columns))
         together = 1 if shares > 1 else -(-len(columns) // wave)
         shares = max(shares, wave // len(columns))
         divided = self._divide(inputs, ["_row"], [name for name, _ in columns], shares, rows)
         parts = [(columns[at // shares][1], own) for at, own in enumerate(divided)]
-        return list(_batched(parts, together)), self._partitions(inputs, rows, wave)
+        return list(_batched(parts, together)), self._partitions(inputs, rows, wave, most)
 
     def _searched(self, inputs: DedupInput, seen: Any) -> tuple[Partitions, LinkFiles]:
         """Links of the pairs that the matcher's own code finds, in one task or by shares of its columns' values."""

@@ -13,15 +13,20 @@ from refinery.kernels.core.arrow import ints, numbers
 from refinery.workers.match_keys import SHARD_BITS
 
 
+def stay(members: pa.Table) -> pa.Table:
+    """The members of clusters (`_row`, `kept`, `size`) that stay. A cluster that a sample of an index represents has none."""
+    row, kept = numbers(members["_row"]), numbers(members["kept"])
+    return members.filter(ints((row == kept) & (row >= 0)))
+
+
 def write_sizes(members: pa.Table, column: str, folder: Path) -> Iterator[tuple[int, Path]]:
     """Write the sizes of clusters of the samples that stay, by shard: `_row`, the number in the shard, and the size.
 
-    members: `_row`, `kept` and `size`. A cluster that a sample of an index represents has no sample that stays.
+    members: those of `stay`.
     """
-    row, kept, size = (numbers(members[name]) for name in ("_row", "kept", "size"))
-    stays = (row == kept) & (row >= 0)
-    order = np.argsort(row[stays])
-    row, size = row[stays][order], size[stays][order]
+    row, size = numbers(members["_row"]), numbers(members["size"])
+    order = np.argsort(row)
+    row, size = row[order], size[order]
     shards = row >> SHARD_BITS
     for shard in np.unique(shards).tolist():
         own = shards == shard

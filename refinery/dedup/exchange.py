@@ -1,7 +1,7 @@
 """Files with a part for each task of the next phase, so that a task reads its own parts and nothing else.
 
-A part is some streams of Arrow, one after another. The task that writes a file returns the places of the parts that have rows, and
-each reader is given those of its own: one request a part, none for an empty one. The parts of many files are first merged by a few
+A part is some streams of Arrow, in one place or in several. The task that writes a file returns the places of the parts that have rows, and
+each reader is given those of its own: one request a place, none for an empty part. The parts of many files are first merged by a few
 tasks, so that requests do not grow with the square of the tasks.
 """
 
@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -23,12 +24,14 @@ from refinery.workers.executor import Executor, TaskPlace
 
 # Requests to object storage at once.
 _REQUESTS = 32
+# Most rows of a stream, and bytes of a merged place, so that a part of any size can be read by slices.
+_ROWS, _BYTES = 1 << 19, 64 << 20
 # Files of which each task reads its part without merging. Prefixes of names, between which object storage spreads requests.
 _FEW, _PREFIXES = 16, 64
 
 # A part in a file of the store: the file, its first byte, its bytes.
 Share = tuple[str, int, int]
-# The parts of a file that have rows: number, first byte, bytes.
+# Places of the parts of a file that have rows: number of the part, first byte, bytes.
 Places = list[tuple[int, int, int]]
 # The first row of each part of a table that is in the order of its parts, and the number of its rows.
 Cuts = np.ndarray
@@ -39,12 +42,9 @@ def write_groups(table: pa.Table, by: str, bounds: Sequence[int], path: Path) ->
 
     bounds: first value of each part, ascending, and the end of the last one. Raises ValueError for values outside.
     """
-    values = numbers(table[by])
-    order = np.argsort(values, kind="stable")
-    cuts = np.searchsorted(values[order], np.asarray(bounds, np.int64))
-    if cuts[0] or cuts[-1] != len(values):
-        raise ValueError(f"{by}: values outside of {bounds[0]} .. {bounds[-1]}")
-    return write_parts([(table.take(ints(order)), cuts)], path)
+    with PartFile(path) as file:
+        file.add_groups(table, by, bounds)
+    return file.places
 
 
 def divided(table: pa.Table, part: np.ndarray, count: int) -> tuple[pa.Table, Cuts]:
@@ -56,19 +56,50 @@ def divided(table: pa.Table, part: np.ndarray, count: int) -> tuple[pa.Table, Cu
 
 def write_parts(tables: Iterable[tuple[pa.Table, Cuts]], path: Path) -> Places:
     """Write the parts of tables one after another; returns their places."""
-    places: Places = []
     number = 0
-    with path.open("wb") as file:
+    with PartFile(path) as file:
         for table, cuts in tables:
-            table = table.replace_schema_metadata(None).combine_chunks()
-            for start, end in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True):
-                if end > start:
-                    first = file.tell()
-                    with pa.ipc.new_stream(file, table.schema) as stream:
-                        stream.write_table(table.slice(start, end - start))
-                    places.append((number, first, file.tell() - first))
-                number += 1
-    return places
+            file.add(table, cuts, number)
+            number += len(cuts) - 1
+    return file.places
+
+
+class PartFile:
+    """A file of parts that is written table by table, as a context; every table may have rows of every part.
+
+    places: of the parts, in the order of writing.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file, self.places = path.open("wb"), Places()
+
+    def add_groups(self, table: pa.Table, by: str, bounds: Sequence[int]) -> None:
+        """Write the rows of a table to the parts that have their values of `by`, see `write_groups`."""
+        values = numbers(table[by])
+        order = np.argsort(values, kind="stable")
+        cuts = np.searchsorted(values, np.asarray(bounds, np.int64), sorter=order)
+        if cuts[0] or cuts[-1] != len(values):
+            raise ValueError(f"{by}: values outside of {bounds[0]} .. {bounds[-1]}")
+        self.add(table.take(ints(order)), cuts)
+
+    def add(self, table: pa.Table, cuts: Cuts, number: int = 0) -> None:
+        """Write the rows of a table that is in the order of its parts. number: of the first part."""
+        table = table.replace_schema_metadata(None).combine_chunks()
+        for part, (start, end) in enumerate(pairwise(cuts.tolist()), number):
+            for first in range(start, end, _ROWS):
+                self._write(table.slice(first, min(_ROWS, end - first)), part)
+
+    def _write(self, table: pa.Table, part: int) -> None:
+        first = self._file.tell()
+        with pa.ipc.new_stream(self._file, table.schema) as stream:
+            stream.write_table(table)
+        self.places.append((part, first, self._file.tell() - first))
+
+    def __enter__(self) -> PartFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
 
 
 def read_shares(store: Store, shares: Sequence[Share]) -> pa.Table:
@@ -107,9 +138,9 @@ def _streams(data: bytes) -> Iterator[pa.Table]:
 
 
 def merge(place: TaskPlace, files: Sequence[tuple[str, Places]], to: str) -> str:
-    """Write the parts of files to one file; returns their places, as JSON. Each file is read once."""
+    """Write the parts of files to one file; returns their places, as JSON. A file of object storage is read once."""
     with work(place) as (store, folder):
-        read = {name: store.bytes_at(name, 0) for name, _ in files}
+        there = {} if store.on_this_machine else {name: store.bytes_at(name, 0) for name, _ in files}
         parts = sorted(
             (number, at, name, start, size) for at, (name, own) in enumerate(files) for number, start, size in own
         )
@@ -117,8 +148,8 @@ def merge(place: TaskPlace, files: Sequence[tuple[str, Places]], to: str) -> str
         with (folder / "merged.parts").open("wb") as file:
             for number, _, name, start, size in parts:
                 first = file.tell()
-                file.write(read[name][start : start + size])
-                if places and places[-1][0] == number:
+                file.write(there[name][start : start + size] if there else store.bytes_at(name, start, size))
+                if places and places[-1][0] == number and places[-1][2] + size <= _BYTES:
                     places[-1] = number, places[-1][1], places[-1][2] + size
                 else:
                     places.append((number, first, size))

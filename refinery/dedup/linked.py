@@ -26,6 +26,23 @@ def links(pairs: Iterable[Pairs]) -> pa.Table:
     return table if np.isnan(jaccard).all() else table.append_column("jaccard", ints(jaccard))
 
 
+def star_links(pairs: Pairs) -> pa.Table:
+    """Links of some pairs of samples with the first one of their group, which is then the root of all of them.
+
+    A root is linked to its next sample. It has a link in each table with a pair of its group; `gathered` leaves the best one.
+    """
+    order = np.lexsort((pairs.row, pairs.via))
+    row, root, how = pairs.row[order], pairs.via[order], pairs.how[order]
+    first = np.flatnonzero(np.append(True, root[1:] != root[:-1])[: len(root)])
+    columns = {
+        "_row": np.append(row, root[first]),
+        "root": np.append(root, root[first]),
+        "via": np.append(root, row[first]),
+        "how": np.append(how, how[first]),
+    }
+    return pa.table({name: ints(values) for name, values in columns.items()})
+
+
 def gathered(table: pa.Table) -> tuple[pa.Table, pa.Table]:
     """One link for each sample of links from several tables, and the roots that are equal to it (`a` < `b`)."""
     row, root, via, how = (numbers(table[name]) for name in ("_row", "root", "via", "how"))

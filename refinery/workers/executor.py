@@ -12,6 +12,14 @@ from refinery.workers.machine import share_of_memory
 from refinery.workers.tasks import Runner
 from refinery.workers.threads import Workers, WorkerThreads
 
+# Bytes that a task holds for each row of match keys or of links, beside DuckDB, and the least number of rows that a task may hold.
+_ROW, _LEAST = 256, 1 << 19
+
+
+def rows_within(memory: int) -> int:
+    """Rows of match keys or of links for which a task has room in some bytes of memory."""
+    return max(_LEAST, memory // _ROW)
+
 
 class TaskPlace(NamedTuple):
     """Place and limits of a task: the URL of the store of its files, DuckDB's memory, the folder to spill to, threads."""
@@ -25,13 +33,16 @@ class TaskPlace(NamedTuple):
 class Executor(Protocol):
     """Runs tasks: threads of this process, or processes of a cluster, which share the store and nothing else.
 
-    place: of a task that runs alone. worth: least rows of match keys for which another task pays off.
+    place: of a task that runs alone. worth: least rows of match keys for which another task pays off. most: rows of match keys or of
+    links for which each of several tasks has room.
     """
 
     @property
     def place(self) -> TaskPlace: ...
     @property
     def worth(self) -> int: ...
+    @property
+    def most(self) -> int: ...
 
     def capacity(self) -> int:
         """Number of tasks that run at once."""
@@ -66,6 +77,11 @@ class ThreadExecutor:
     def place(self) -> TaskPlace:
         """Place of a task that runs alone, with all threads and all memory."""
         return self._place(1)
+
+    @property
+    def most(self) -> int:
+        """Rows for which each task has room if all threads have one: beside DuckDB, tasks take as much as it may."""
+        return rows_within(self._memory // self._workers if self._memory else share_of_memory(self._workers))
 
     def _place(self, tasks: int) -> TaskPlace:
         """Place of each of some tasks at once."""

@@ -8,7 +8,7 @@ are put in order, again by partitions.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,15 +16,17 @@ import pyarrow as pa
 
 from refinery.common.digest import size_and_digest
 from refinery.common.lazy import pc, pq
-from refinery.dedup.cluster_sizes import write_sizes
+from refinery.compiler.templates import ident, lit
+from refinery.dedup.cluster_sizes import stay, write_sizes
 from refinery.dedup.clusters import Clusters, matches_of
-from refinery.dedup.exchange import Share, read_shares, write_groups
+from refinery.dedup.exchange import PartFile, Share, read_shares, write_groups
 from refinery.dedup.linked import gathered, renamed
 from refinery.dedup.match_keys import MatchKeys, SqlLimits
+from refinery.dedup.slices import RowFile, Slices, counted
 from refinery.dedup.stars import both_ways
+from refinery.dedup.tasks.files import connected, opened
 from refinery.dedup.tasks.files import limits as _limits
 from refinery.dedup.tasks.files import local as _local
-from refinery.dedup.tasks.files import opened
 from refinery.dedup.tasks.files import publish as _publish
 from refinery.dedup.tasks.files import read as _read
 from refinery.dedup.tasks.files import work as _work
@@ -99,6 +101,8 @@ def _with_keys(store: Store, table: pa.Table, keys: Sequence[str], without: tupl
 
 
 _LINK = ("root", "via", "how", "jaccard")
+# Matches that are described at once, and rows of `duplicates` that are written at once.
+_FOUND, _DESCRIBED = 1 << 20, 1 << 18
 
 
 def settle(
@@ -118,41 +122,65 @@ def settle(
     are beside the links, and go to the file `own_keys`. Returns the size of the largest cluster, and the places of removed samples and of
     members, as JSON.
     """
-    at = json.loads(bounds)
     with _work(place) as (store, folder):
-        table = read_shares(store, shares).sort_by("_row")
-        row, root, via, how, jaccard = links_of(table)
-        beside = [] if keys else [keys_beside(store, table, folder, own_keys)]
-        kept = root
+        links = Slices(store, shares)
+        beside = [] if keys else [write_keys_beside(store, links.of_one_schema(), folder, own_keys)]
+        roots, sizes = counted(numbers(table["root"]) for table in links)
+        kept = roots
         if survivors:
             files = [_local(store, name, folder) for name in (*keys, *beside)]
-            kept = _survivors(_limits(place), files, survivors, row, root)
-        clusters = Clusters(row, root, kept, via, how, jaccard)
-        return leave(store, folder, clusters, at, removed, members, matches)
+            kept = _survivors(_limits(place), files, survivors, links)
+        return leave(store, folder, _clusters(links, roots, kept, sizes), json.loads(bounds), removed, members, matches)
+
+
+def _clusters(
+    links: Slices, roots: np.ndarray, kept: np.ndarray, sizes: np.ndarray
+) -> Iterator[tuple[Clusters, np.ndarray]]:
+    """Clusters, slice by slice, and the size of each sample's one. kept, sizes: by roots."""
+    for table in links:
+        row, root, via, how, jaccard = links_of(table)
+        at = np.searchsorted(roots, root)
+        yield Clusters(row, root, kept[at], via, how, jaccard), sizes[at]
 
 
 def leave(
-    store: Store, folder: Path, clusters: Clusters, bounds: Sequence[int], removed: str, members: str, matches: str
+    store: Store,
+    folder: Path,
+    slices: Iterable[tuple[Clusters, np.ndarray]],
+    bounds: Sequence[int],
+    removed: str,
+    members: str,
+    matches: str,
 ) -> str:
-    """Write removed samples, members and matches of clusters; returns what `settle` returns. A sample alone is no cluster."""
-    sizes, gone = clusters.sizes(), matches_of(clusters)
-    together = sizes > 1
-    columns = {"_row": clusters.row, "kept": clusters.kept, "size": sizes}
-    everyone = pa.table({name: ints(values[together]) for name, values in columns.items()})
-    places = [
-        write_groups(gone.select(["_row"]), "_row", bounds, folder / "removed.parts"),
-        write_groups(everyone, "kept", bounds, folder / "members.parts"),
-    ]
-    _publish(store, gone, folder, matches)
+    """Write removed samples, members and matches of clusters; returns what `settle` returns. A sample alone is no cluster.
+
+    slices: of the clusters, and the size of each sample's one.
+    """
+    largest = 0
+    with (
+        PartFile(folder / "removed.parts") as gone,
+        PartFile(folder / "members.parts") as everyone,
+        RowFile(folder / "matches.parquet", "zstd") as known,
+    ):
+        for clusters, sizes in slices:
+            largest = max(largest, int(sizes.max(initial=0)))
+            table = matches_of(clusters)
+            gone.add_groups(table.select(["_row"]), "_row", bounds)
+            known.write(table)
+            columns, together = {"_row": clusters.row, "kept": clusters.kept, "size": sizes}, sizes > 1
+            table = pa.table({name: ints(values[together]) for name, values in columns.items()})
+            everyone.add_groups(table, "kept", bounds)
+    store.publish(folder / "matches.parquet", matches)
     store.publish(folder / "removed.parts", removed)
     store.publish(folder / "members.parts", members)
-    return json.dumps([int(sizes.max(initial=0)), *places])
+    return json.dumps([largest, gone.places, everyone.places])
 
 
-def keys_beside(store: Store, table: pa.Table, folder: Path, name: str) -> str:
-    """Write the match keys that links have beside them; returns the name of the file."""
-    keys = table.select([column for column in table.column_names if column not in _LINK])
-    pq.write_table(keys, folder / "keys.parquet", compression="none")
+def write_keys_beside(store: Store, links: Iterable[pa.Table], folder: Path, name: str) -> str:
+    """Write the match keys that links have beside them, by slices of one schema; returns the name of the file."""
+    with RowFile(folder / "keys.parquet") as file:
+        for table in links:
+            file.write(table.drop_columns([column for column in _LINK if column in table.column_names]))
     store.publish(folder / "keys.parquet", name)
     return name
 
@@ -165,14 +193,12 @@ def links_of(table: pa.Table) -> tuple[np.ndarray, ...]:
     return *columns, np.full(len(table), np.nan)
 
 
-def _survivors(limits: SqlLimits, files: Sequence[str], sql: str, row: np.ndarray, root: np.ndarray) -> np.ndarray:
-    """The sample of each cluster that stays, for each sample."""
-    with (
-        MatchKeys(files, [], limits) as keys,
-        keys.relation("members", pa.table({"_row": ints(row), "root": ints(root)})),
-    ):
+def _survivors(limits: SqlLimits, files: Sequence[str], sql: str, links: Slices) -> np.ndarray:
+    """The sample of each cluster that stays, in the order of roots."""
+    members = links.table if links.table is not None else links.of_one_schema()
+    with MatchKeys(files, [], limits) as keys, keys.relation("members", members):
         table = keys.con.sql(sql).to_arrow_table().sort_by("root")
-    return numbers(table["kept"])[np.searchsorted(numbers(table["root"]), root)]
+    return numbers(table["kept"])
 
 
 def describe(
@@ -182,14 +208,21 @@ def describe(
 
     sql: makes them of `found` and the match keys. functions: that it calls, as JSON. keys: files of match keys.
     """
+    at = json.loads(bounds)
     with _work(place) as (store, folder):
         files = [_local(store, name, folder) for name in keys]
-        with MatchKeys(files, [], _limits(place), folders=[folder]) as marks:
-            with register(marks.con, from_json(functions)).kept(), marks.relation("found", _read(store, matches)):
-                table = marks.con.sql(sql).to_arrow_table()
-        places = write_groups(table, "_row", json.loads(bounds), folder / "described.parts")
+        with (
+            MatchKeys(files, [], _limits(place), folders=[folder]) as marks,
+            register(marks.con, from_json(functions)).kept(),
+            opened(store, matches) as file,
+            PartFile(folder / "described.parts") as described,
+        ):
+            for found in file.iter_batches(_FOUND):
+                with marks.relation("found", pa.table(found)):
+                    for batch in marks.con.sql(sql).to_arrow_reader(_DESCRIBED):
+                        described.add_groups(pa.table(batch), "_row", at)
         store.publish(folder / "described.parts", to)
-    return json.dumps(places)
+    return json.dumps(described.places)
 
 
 def remove(place: TaskPlace, shares: Sequence[Share], to: str) -> str:
@@ -208,8 +241,9 @@ def sizes(place: TaskPlace, column: str, to: str, shares: Sequence[Share]) -> st
     column: of the sizes in the files. to: folder of the files in the store. Returns shard, name, size and digest of each, as JSON.
     """
     with _work(place) as (store, folder):
+        members = pa.concat_tables(stay(table) for table in Slices(store, shares))
         written = []
-        for shard, path in write_sizes(read_shares(store, shares), column, folder):
+        for shard, path in write_sizes(members, column, folder):
             name = f"{to}/{path.name}"
             written.append((shard, name, *size_and_digest(path)))
             store.publish(path, name)
@@ -219,8 +253,18 @@ def sizes(place: TaskPlace, column: str, to: str, shares: Sequence[Share]) -> st
 def in_order(place: TaskPlace, by: Sequence[str], shares: Sequence[Share], to: str) -> str:
     """Write the rows of a partition in order. Returns size and digest, as JSON."""
     with _work(place) as (store, folder):
-        table = read_shares(store, shares).sort_by([(name, "ascending") for name in by])
-        pq.write_table(table, folder / "ordered.parquet", compression="zstd")
-        seen = size_and_digest(folder / "ordered.parquet")
-        store.publish(folder / "ordered.parquet", to)
+        rows, path = Slices(store, shares), folder / "ordered.parquet"
+        if rows.table is not None:
+            pq.write_table(rows.table.sort_by([(name, "ascending") for name in by]), path, compression="zstd")
+        else:
+            _sort(place, rows, by, path)
+        seen = size_and_digest(path)
+        store.publish(path, to)
     return json.dumps(seen)
+
+
+def _sort(place: TaskPlace, rows: Slices, by: Sequence[str], path: Path) -> None:
+    """Write rows in order by DuckDB, which spills; by one thread, so that a repeated call writes the same bytes."""
+    with connected(place._replace(threads=1), path.parent, rows=rows.of_one_schema()) as con:
+        select = f"SELECT * FROM rows ORDER BY {', '.join(map(ident, by))}"
+        con.execute(f"COPY ({select}) TO {lit(str(path))} (FORMAT parquet, COMPRESSION zstd)").fetchall()

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,11 +17,12 @@ import pyarrow as pa
 
 from refinery.compiler.deduplicators import sql_of
 from refinery.compiler.templates import ident, lit
-from refinery.dedup.exchange import Cuts, Share, divided, read_shares, write_groups, write_parts
-from refinery.dedup.linked import links
+from refinery.dedup.exchange import Cuts, PartFile, Share, divided, read_shares, write_parts
+from refinery.dedup.linked import links, star_links
 from refinery.dedup.match_keys import MatchKeys
 from refinery.dedup.matchers.equal import pairs_of, same_key
 from refinery.dedup.matchers.model import Pairs
+from refinery.dedup.slices import RowFile, Slices
 from refinery.dedup.tasks.files import connected, limits, local, opened, work
 from refinery.kernels.core.arrow import numbers, present
 from refinery.storage.open import open_store
@@ -94,21 +97,42 @@ def _by_shares(
 def equal(place: TaskPlace, bounds: str, parts: Sequence[tuple[int, Sequence[Share]]], to: str) -> str:
     """Write the links (`dedup.linked`) of samples that are equal in parts of `divide`; returns their places, as JSON.
 
-    parts: `how`, the number of the column, and the shares of each. bounds: of partitions of samples, as JSON.
+    parts: `how`, the number of the column, and the shares of each. bounds: of partitions of samples, as JSON. Links of several partitions
+    are gathered, so those of one column need no union-find.
     """
-    with work(place) as (store, folder):
-        linked = links(_equal(place, store, parts))
-        places = write_groups(linked, "_row", json.loads(bounds), folder / "linked.parts")
+    at = json.loads(bounds)
+    with work(place) as (store, folder), PartFile(folder / "linked.parts") as file:
+        pairs = _equal(place, store, folder, parts)
+        for table in map(star_links, pairs) if len(parts) == 1 and len(at) > 2 else [links(pairs)]:
+            file.add_groups(table, "_row", at)
         store.publish(folder / "linked.parts", to)
-    return json.dumps(places)
+    return json.dumps(file.places)
 
 
-def _equal(place: TaskPlace, store: Store, parts: Sequence[tuple[int, Sequence[Share]]]) -> Iterator[Pairs]:
+def _equal(
+    place: TaskPlace, store: Store, folder: Path, parts: Sequence[tuple[int, Sequence[Share]]]
+) -> Iterator[Pairs]:
     for how, shares in parts:
         if shares:
-            with connected(place, compared=read_shares(store, shares)) as con:
+            with _compared(place, Slices(store, shares), folder) as con:
                 for batch in con.sql(sql_of(same_key("key"))).to_arrow_reader(1 << 20):
                     yield pairs_of(batch, how)
+
+
+@contextmanager
+def _compared(place: TaskPlace, rows: Slices, folder: Path) -> Iterator[Any]:
+    """A connection with the relation `compared`: a table in memory, or many rows in a file."""
+    if rows.table is not None:
+        with connected(place, compared=rows.table) as con:
+            yield con
+        return
+    path = folder / "compared.parquet"
+    with RowFile(path) as file:
+        for batch in rows.of_one_schema():
+            file.write(batch)
+    with connected(place, folder) as con:
+        con.execute(f"CREATE VIEW compared AS SELECT * FROM read_parquet({lit(str(path))})").fetchall()
+        yield con
 
 
 def units(place: TaskPlace, files: Sequence[str], sql: str, shares: Sequence[Share], to: str) -> str:

@@ -14,7 +14,7 @@ from refinery.dedup.exchange import Share, read_shares, write_groups
 from refinery.dedup.linked import renamed
 from refinery.dedup.match_keys import MatchKeys
 from refinery.dedup.matchers.cosine import STEPS
-from refinery.dedup.tasks.clusters import keys_beside, leave, links_of
+from refinery.dedup.tasks.clusters import leave, links_of, write_keys_beside
 from refinery.dedup.tasks.files import limits, local, read, work
 from refinery.kernels.core.arrow import ints, numbers
 from refinery.workers.executor import TaskPlace
@@ -62,7 +62,7 @@ def settle(
     with work(place) as (store, folder):
         table = read_shares(store, shares).sort_by("_row")
         links = links_of(table)
-        names = [*keys, *([] if keys else [keys_beside(store, table, folder, own_keys)])]
+        names = [*keys, *([] if keys else [write_keys_beside(store, [table], folder, own_keys)])]
         known = [local(store, name, folder) for name in names]
         members_of = pa.table({"_row": ints(links[0]), "root": ints(links[1])})
         with MatchKeys(known, [], limits(place), folders=[folder]) as marks, marks.relation("members", members_of):
@@ -71,7 +71,8 @@ def settle(
         own = [local(store, name, folder, ["_row", "shingles"]) for name in files]
         compared = _shingles(place, own, folder, members_of) if own else _parts(store, beside)
         clusters = stars(links, np.searchsorted(links[0], order), _direct(direct, values, compared, links[0]))
-        return leave(store, folder, clusters, json.loads(bounds), removed, members, matches)
+        slices = [(clusters, clusters.sizes())]
+        return leave(store, folder, slices, json.loads(bounds), removed, members, matches)
 
 
 def _values(marks: MatchKeys, kind: str) -> pa.Table:

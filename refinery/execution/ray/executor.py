@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any, cast
@@ -16,7 +17,7 @@ from refinery.execution.ray.environment import check, described, here
 from refinery.execution.ray.handing import DispatcherLost, Handing, handing
 from refinery.execution.ray.scheduling import TaskResources
 from refinery.operators.processes import using_processes
-from refinery.workers.executor import TaskPlace
+from refinery.workers.executor import TaskPlace, rows_within
 from refinery.workers.tasks import Runner
 
 # Times that Ray repeats a call whose process or machine dies.
@@ -37,6 +38,12 @@ class RayExecutor:
     ) -> None:
         self.place = place
         self._cluster, self._options, self._make = cluster, resources.options(), make
+        self._memory = resources.memory
+
+    @property
+    def most(self) -> int:
+        """Rows for which a task has room; without a limit of memory, any number."""
+        return rows_within(self._memory) if self._memory else sys.maxsize
 
     def capacity(self) -> int:
         """Number of processors of the cluster now."""
