@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from refinery.common.lazy import pq
 from refinery.compiler.deduplicators import size_column
-from refinery.dedup.cluster_sizes import write_sizes
+from refinery.dedup.cluster_sizes import stay, write_sizes
 from refinery.dedup.matchers.params import size_field
 from refinery.dedup.model import DedupResult
 from refinery.dedup.units import by_shard
@@ -49,7 +49,7 @@ def stored_findings(
     table = _rows_of(stored, _CLUSTERS, step.index, ("_row", "kept"), places)
     pq.write_table(table, members)
     if size_field(step.params):
-        findings.units = {shard: str(path) for shard, path in write_sizes(table, size_column(step.index), folder)}
+        findings.units = {shard: str(path) for shard, path in write_sizes(stay(table), size_column(step.index), folder)}
     findings.clusters = (str(members),)
     findings.removed = np.sort(duplicates["_row"].to_numpy())
     return findings
