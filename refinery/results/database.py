@@ -171,7 +171,9 @@ class Database:
                 self._give(self._memory)
 
     def _give(self, memory: str) -> None:
-        self.con.execute("SET memory_limit = ?", [memory]).fetchall()
+        """Set the limit of all connections by one of its own: a statement in the background may ask while another one runs."""
+        with self.con.cursor() as con:
+            con.execute("SET memory_limit = ?", [memory]).fetchall()
 
     def count(self, sql: str) -> int:
         """The single number of a query's result."""
