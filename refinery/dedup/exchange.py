@@ -24,7 +24,7 @@ from refinery.workers.executor import Executor, TaskPlace
 
 # Requests to object storage at once.
 _REQUESTS = 32
-# Most rows of a stream, and bytes of a merged place, so that a part of any size can be read by slices.
+# Most rows of a stream, and bytes of a place, so that a part of any size can be read by slices.
 _ROWS, _BYTES = 1 << 19, 64 << 20
 # Files of which each task reads its part without merging. Prefixes of names, between which object storage spreads requests.
 _FEW, _PREFIXES = 16, 64
@@ -85,9 +85,10 @@ class PartFile:
     def add(self, table: pa.Table, cuts: Cuts, number: int = 0) -> None:
         """Write the rows of a table that is in the order of its parts. number: of the first part."""
         table = table.replace_schema_metadata(None).combine_chunks()
+        most = min(_ROWS, max(1, len(table) * _BYTES // max(1, table.nbytes)))
         for part, (start, end) in enumerate(pairwise(cuts.tolist()), number):
-            for first in range(start, end, _ROWS):
-                self._write(table.slice(first, min(_ROWS, end - first)), part)
+            for first in range(start, end, most):
+                self._write(table.slice(first, min(most, end - first)), part)
 
     def _write(self, table: pa.Table, part: int) -> None:
         first = self._file.tell()

@@ -5,8 +5,9 @@ All rows of a frequent value are in one part, however many partitions there are.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pyarrow as pa
@@ -40,6 +41,12 @@ class Slices:
         """The rows as record batches of the schema that one table of all would have."""
         schema = pa.unify_schemas([table.schema for table in self], promote_options="permissive")
         return pa.RecordBatchReader.from_batches(schema, _batches(self, schema))
+
+    def write(self, path: Path, names: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Write the rows to a Parquet file that is soon read again. names: new names of some columns."""
+        with RowFile(path) as file:
+            for batch in self.of_one_schema():
+                file.write(batch.rename_columns([names.get(name, name) for name in batch.schema.names]))
 
 
 def _groups(shares: Sequence[Share]) -> Iterator[list[Share]]:

@@ -17,12 +17,12 @@ import pyarrow as pa
 
 from refinery.compiler.deduplicators import sql_of
 from refinery.compiler.templates import ident, lit
-from refinery.dedup.exchange import Cuts, PartFile, Share, divided, read_shares, write_parts
+from refinery.dedup.exchange import Cuts, PartFile, Share, divided, write_parts
 from refinery.dedup.linked import links, star_links
 from refinery.dedup.match_keys import MatchKeys
 from refinery.dedup.matchers.equal import pairs_of, same_key
 from refinery.dedup.matchers.model import Pairs
-from refinery.dedup.slices import RowFile, Slices
+from refinery.dedup.slices import Slices
 from refinery.dedup.tasks.files import connected, limits, local, opened, work
 from refinery.kernels.core.arrow import numbers, present
 from refinery.storage.open import open_store
@@ -114,24 +114,22 @@ def _equal(
 ) -> Iterator[Pairs]:
     for how, shares in parts:
         if shares:
-            with _compared(place, Slices(store, shares), folder) as con:
+            with _relation(place, "compared", Slices(store, shares), folder) as con:
                 for batch in con.sql(sql_of(same_key("key"))).to_arrow_reader(1 << 20):
                     yield pairs_of(batch, how)
 
 
 @contextmanager
-def _compared(place: TaskPlace, rows: Slices, folder: Path) -> Iterator[Any]:
-    """A connection with the relation `compared`: a table in memory, or many rows in a file."""
+def _relation(place: TaskPlace, name: str, rows: Slices, folder: Path) -> Iterator[Any]:
+    """A connection with rows as a relation: a table in memory, or many rows in a file."""
     if rows.table is not None:
-        with connected(place, compared=rows.table) as con:
+        with connected(place, folder, **{name: rows.table}) as con:
             yield con
         return
-    path = folder / "compared.parquet"
-    with RowFile(path) as file:
-        for batch in rows.of_one_schema():
-            file.write(batch)
+    path = folder / "relation.parquet"
+    rows.write(path)
     with connected(place, folder) as con:
-        con.execute(f"CREATE VIEW compared AS SELECT * FROM read_parquet({lit(str(path))})").fetchall()
+        con.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet({lit(str(path))})").fetchall()
         yield con
 
 
@@ -147,7 +145,7 @@ def units(place: TaskPlace, files: Sequence[str], sql: str, shares: Sequence[Sha
             with keys:
                 count = keys.write(sql, str(target))
         else:
-            with connected(place, folder, marks=read_shares(store, shares)) as con:
+            with _relation(place, "marks", Slices(store, shares), folder) as con:
                 [(count,)] = con.execute(f"COPY ({sql}) TO {lit(str(target))} (FORMAT parquet)").fetchall()
         store.publish(target, to)
     return str(count)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from refinery.common.lazy import pq
 from refinery.compiler.templates import ident
-from refinery.dedup.exchange import Share, read_shares, write_groups
+from refinery.dedup.exchange import Share, write_groups
 from refinery.dedup.linked import links
 from refinery.dedup.match_keys import MatchKeys
 from refinery.dedup.matchers.model import SampleMatcher
+from refinery.dedup.slices import Slices
 from refinery.dedup.tasks.files import limits, local, work
 from refinery.operators.model import matcher_of
 from refinery.operators.user_process import apart, is_worker
@@ -66,10 +66,8 @@ def search(
         if not names:
             if not shares:
                 return json.dumps({"parts": [], "notes": [], "kinds": []})
-            table = read_shares(store, shares)
             files = [str(folder / "share.parquet")]
-            table = table.rename_columns([column if name == "key" else name for name in table.column_names])
-            pq.write_table(table, files[0], compression="none")
+            Slices(store, shares).write(Path(files[0]), {"key": column})
         with (
             MatchKeys(files, matcher.columns, limits(place), folders=[folder], where=where) as keys,
             register(keys.con, from_json(wanted.functions)).kept(),
