@@ -312,7 +312,8 @@ class Recipe:
     memory_limit: int | None = key(
         "size",
         None,
-        "Maximum memory of DuckDB, for example `4GB`, divided among the workers. A small one makes batches smaller, too.",
+        "Maximum memory of DuckDB, for example `4GB`, divided among the workers. A small one makes batches smaller, too. Tasks of "
+        "deduplicators take about as much beside it ([scale.md](scale.md#deduplication)).",
         nullable=True,
         min=1,
         own=True,
