@@ -9,14 +9,14 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.common.lazy import pq
-from refinery.kernels.core.arrow import ints, numbers
+from refinery.kernels.core.arrow import flags, ints, numbers
 from refinery.workers.match_keys import SHARD_BITS
 
 
 def stay(members: pa.Table) -> pa.Table:
     """The members of clusters (`_row`, `kept`, `size`) that stay. A cluster that a sample of an index represents has none."""
     row, kept = numbers(members["_row"]), numbers(members["kept"])
-    return members.filter(pa.array((row == kept) & (row >= 0)))
+    return members.filter(flags((row == kept) & (row >= 0)))
 
 
 def write_sizes(members: pa.Table, column: str, folder: Path) -> Iterator[tuple[int, Path]]:

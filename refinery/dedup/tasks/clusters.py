@@ -218,9 +218,9 @@ def describe(
             PartFile(folder / "described.parts") as described,
         ):
             for found in file.iter_batches(_FOUND):
-                with marks.relation("found", pa.table(found)):
+                with marks.relation("found", pa.Table.from_batches([found])):
                     for batch in marks.con.sql(sql).to_arrow_reader(_DESCRIBED):
-                        described.add_groups(pa.table(batch), "_row", at)
+                        described.add_groups(pa.Table.from_batches([batch]), "_row", at)
         store.publish(folder / "described.parts", to)
     return json.dumps(described.places)
 
