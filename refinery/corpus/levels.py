@@ -13,7 +13,7 @@ LARGE = 4 << 20
 def merged_at(number: int, files: Sequence[tuple[int, int]]) -> list[range]:
     """Positions of files that are merged with a change, as runs of at least two neighbours.
 
-    number: of the change, from 1, or for a table whose turn comes later, from the change by which it does. files: number of the last change and bytes of each, in the order of changes. A row is written twice more at
+    number: of the change, from 1, or for a table whose turn comes earlier, from a later number. files: number of the last change and bytes of each, in the order of changes. A row is written twice more at
     most, and a table of n changes has about n / 64 + 14 small files.
     """
     span = EACH**2 if number % EACH**2 == 0 else EACH if number % EACH == 0 else 0

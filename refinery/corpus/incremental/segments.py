@@ -33,7 +33,7 @@ class _Place:
 
 class Segments:
     """One table. folder: of its files, `000003.parquet` of the fourth change. seals: of the files. beside: tables whose files have the same
-    rows. turn: number of changes by which files are merged later than those of others, so that no change merges all tables. every: all lines of a row count, also those of earlier files than the last one.
+    rows. turn: number of changes by which files are merged earlier than those of others, so that no change merges all tables. every: all lines of a row count, also those of earlier files than the last one.
 
     Files are ordered by `_row`, which several lines of a file may have (`take` is for tables where that is not so). What is read of a
     file is compared with its seal; methods raise DamagedState.
@@ -103,8 +103,8 @@ class Segments:
 
     def merge(self, change: int) -> None:
         """Merge small files, see `levels`; the merged one has the name of the last. Files of earlier states stay as they are."""
-        files, now = self.files, change + 1 - self._turn
-        for run in merged_at(now, [(int(file.stem) + 1 - self._turn, self._size(file)) for file in files]):
+        files, now = self.files, change + 1 + self._turn
+        for run in merged_at(now, [(int(file.stem) + 1 + self._turn, self._size(file)) for file in files]):
             some = files[run.start : run.stop]
             for file in some:
                 for path in self._of_rows(file):

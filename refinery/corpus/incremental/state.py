@@ -143,10 +143,10 @@ class State:
     def stage(self, number: int) -> StageState:
         """Tables of a stage."""
         folder = self.folder / f"stage_{number}"
-        samples = Segments(folder / "samples", self.seals, ("values",), turn=2)
+        samples = Segments(folder / "samples", self.seals, ("values",), turn=1)
         keys, cells = (
-            Segments(folder / "keys", self.seals, turn=4),
-            Segments(folder / "cells", self.seals, turn=6, every=True),
+            Segments(folder / "keys", self.seals, turn=3),
+            Segments(folder / "cells", self.seals, turn=5, every=True),
         )
         status, units = (Segments(folder / name, self.seals) for name in ("status", "units"))
         return StageState(samples, keys, status, units, cells)
