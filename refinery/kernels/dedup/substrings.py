@@ -203,29 +203,43 @@ def _anchors(symbols, raw, first, end, width, length, gram, hashes, places, room
 def _lead(symbols, first, block, stop, total, gram, factor, rolled, hashes, places):
     """Write the hashes of a block's sequences, and each that is less than those before it; returns the number of these.
 
-    rolled: sum of the block's first sequence. Returns that of the next block's first one, too.
+    rolled: sum of the block's first sequence. Returns that of the next block's first one, too. Indexes are unsigned, which
+    spares a test for each that they count from the end.
     """
+    count = np.uint64(stop - block)
+    rolled = _sums(symbols, first + block, min(stop, total - 1) - block, gram, factor, rolled, hashes)
+    if stop == total:
+        hashes[_BLOCK, stop - block - 1] = rolled
+    for i in range(count):  # apart from the sums, each of which needs the one before: several at once
+        hashes[_BLOCK, i] = mixed(hashes[_BLOCK, i])
     leads, least = 0, _MOST
-    for j in range(block, stop):
-        order = mixed(rolled)
-        hashes[_BLOCK, j - block] = order
-        if order < least:
-            least = order
-            hashes[_LEAD, leads], places[_LEAD, leads] = order, j
+    for i in range(count):
+        if hashes[_BLOCK, i] < least:
+            least = hashes[_BLOCK, i]
+            hashes[_LEAD, leads], places[_LEAD, leads] = least, block + np.int64(i)
             leads += 1
-        if j + 1 < total:
-            rolled = rolled * _BASE + (_symbol(symbols, first + j + gram) - _symbol(symbols, first + j) * factor)
     return leads, rolled
+
+
+@kernel
+def _sums(symbols, first, count, gram, factor, rolled, hashes):
+    """Write the sums of the sequences from `first` on, of which `rolled` is the first; returns that of the one after them."""
+    start, end = np.uint64(first), np.uint64(first + gram)
+    for i in range(np.uint64(count)):
+        hashes[_BLOCK, i] = rolled
+        rolled = rolled * _BASE + (_symbol(symbols, end + i) - _symbol(symbols, start + i) * factor)
+    return rolled
 
 
 @kernel
 def _rest(block, windows, hashes, places):
     """Write each hash of a block that is at most as large as those after it, the last one first; returns their number."""
     rests, least = 0, _MOST
-    for i in range(windows - 1, -1, -1):
+    for back in range(np.uint64(windows)):
+        i = np.uint64(windows - 1) - back
         if hashes[_BLOCK, i] <= least:
             least = hashes[_BLOCK, i]
-            hashes[_REST, rests], places[_REST, rests] = least, block + i
+            hashes[_REST, rests], places[_REST, rests] = least, block + np.int64(i)
             rests += 1
     return rests
 
