@@ -80,6 +80,22 @@ def test_statistics_and_quarantined_lines_pass_a_deduplicator(tmp_path: Path) ->
     corpus.check()
 
 
+def test_actions_of_substrings_are_those_of_a_run(tmp_path: Path) -> None:
+    """Shares change for samples that were there before, so samples go and come back, and statistics are written anew."""
+    drop = {"substring_deduplicator": {"min_length": 20, "keep": "none", "action": "drop", "max_share": 0.4}}
+    measure = {"substring_deduplicator": {"min_length": 12, "action": "measure", "boundaries": "line"}}
+    corpus = Corpus(tmp_path, [drop, measure], keep_stats_in_res_ds=True, export_fields=["text", "__dj__stats__"])
+    common, other = "a passage that several samples have", "words of one sample, and of no other one"
+    corpus.add([{"id": 1, "text": common}, {"id": 2, "text": f"{other}: {common[:14]}"}])
+    assert sorted(corpus.kept) == [(1, 0), (1, 1)]
+    corpus.add([{"id": 3, "text": f"{common}."}, {"id": 4, "text": f"{common} and {other * 3}"}])
+    assert (1, 0) not in corpus.kept and (2, 0) not in corpus.kept
+    corpus.check()
+    corpus.withdraw([(2, 0), (2, 1)])
+    assert sorted(corpus.kept) == [(1, 0), (1, 1)]
+    corpus.check()
+
+
 def test_tables_keep_their_columns(tmp_path: Path) -> None:
     def write(path: Path, samples: Any) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
