@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
@@ -26,6 +27,10 @@ def pytest_configure(config: pytest.Config) -> None:
     """Recorded results that are named must be there: a run without them proves nothing. Models of this machine do not count."""
     os.environ |= dict.fromkeys(("DATA_JUICER_CACHE_HOME", "HF_HUB_CACHE"), "/nonexistent")
     os.environ.pop("REFINERY_ASSETS", None)
+    if (
+        signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    ):  # a background job of a shell ignores it, and so would all commands
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     missing = missing_parts(RECORDED)
     if missing:
         cure = f"Correct {VARIABLE}, or unset it: then the recorded results of this project's own texts are used"
