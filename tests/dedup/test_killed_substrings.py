@@ -62,7 +62,7 @@ def undisturbed(samples: Path) -> Callable[[], Any]:
     return run
 
 
-@pytest.mark.parametrize("phase", named({phase: phase for phase in PHASES}, "excerpts", "second stage"))
+@pytest.mark.parametrize("phase", named({phase: phase for phase in PHASES}, "second stage"))
 def test_the_same_command_continues(samples: Path, tmp_path: Path, undisturbed: Callable[[], Any], phase: str) -> None:
     folder = tmp_path / "killed"
     killed = refined(phase, samples, folder)
