@@ -101,10 +101,11 @@ def equal(place: TaskPlace, bounds: str, parts: Sequence[tuple[int, Sequence[Sha
     are gathered, so those of one column need no union-find.
     """
     at = json.loads(bounds)
-    with work(place) as (store, folder), PartFile(folder / "linked.parts") as file:
+    with work(place) as (store, folder):
         pairs = _equal(place, store, folder, parts)
-        for table in map(star_links, pairs) if len(parts) == 1 and len(at) > 2 else [links(pairs)]:
-            file.add_groups(table, "_row", at)
+        with PartFile(folder / "linked.parts") as file:
+            for table in map(star_links, pairs) if len(parts) == 1 and len(at) > 2 else [links(pairs)]:
+                file.add_groups(table, "_row", at)
         store.publish(folder / "linked.parts", to)
     return json.dumps(file.places)
 
