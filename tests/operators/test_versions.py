@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from pathlib import Path
@@ -40,12 +41,14 @@ def library(folder: Path, version: str, number: int) -> None:
     info = folder / "model2vec-0.dist-info"
     info.mkdir(exist_ok=True)
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: model2vec\nVersion: {version}\n")
-    (folder / "model2vec" / "__init__.py").write_text(f"""
+    module = folder / "model2vec" / "__init__.py"
+    module.write_text(f"""
 import numpy as np
 class StaticModel:
     from_pretrained = classmethod(lambda kind, *arguments, **named: kind())
     def encode(self, texts, **named): return np.full((len(texts), 2), {number}, np.float32)
 """)
+    os.utime(module, (number, number))  # Python knows its bytecode by size and second
 
 
 def test_another_version_of_a_library_makes_embeddings_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
