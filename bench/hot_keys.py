@@ -45,12 +45,12 @@ def run(folder: Path, keys: str, memory_limit: str, workers: int) -> Run:
     path.write_text(json.dumps(text))
     root = Path(__file__).resolve().parent.parent
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(root), os.environ.get("PYTHONPATH", "")])}
-    found = measured(
+    done = measured(
         [sys.executable, "-m", "refinery", "run", str(path)], folder / "log.txt", cwd=folder, env=environment
     )
-    if found.exit_code:
+    if done.exit_code:
         raise SystemExit((folder / "log.txt").read_text(errors="replace"))
-    return found
+    return done
 
 
 def main() -> int:
@@ -67,9 +67,9 @@ def main() -> int:
             with tempfile.TemporaryDirectory(dir=arguments.folder, prefix="hot-keys-") as name:
                 with (Path(name) / "in.jsonl").open("w") as file:
                     file.writelines(blocks(count))
-                found = run(Path(name), keys, arguments.memory_limit, arguments.workers)
-            peak = f"{found.largest_rss / 1e6:,.0f} MB"
-            print(f"{count:12,} {keys:>5} {peak:>9} {found.seconds:8.1f} {found.cpu_seconds:9.1f}", flush=True)
+                done = run(Path(name), keys, arguments.memory_limit, arguments.workers)
+            peak = f"{done.largest_rss / 1e6:,.0f} MB"
+            print(f"{count:12,} {keys:>5} {peak:>9} {done.seconds:8.1f} {done.cpu_seconds:9.1f}", flush=True)
     return 0
 
 

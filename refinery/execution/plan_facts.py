@@ -1,4 +1,4 @@
-"""Facts of a plan that the manifest and the tables of its run tell."""
+"""Facts of a plan for the manifest and the tables of its run."""
 
 from __future__ import annotations
 

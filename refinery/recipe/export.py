@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from refinery.common.fields import NamedFields
-from refinery.io.writers.registry import WITHOUT_FILE
+from refinery.common.fields import NamedFields, keys_of
+from refinery.io.writers.registry import DEFAULT, WITHOUT_FILE, suffix_of
+from refinery.recipe.executors import on_cluster
 from refinery.storage.urls import is_stdout, is_url
 
 
@@ -29,6 +31,40 @@ class ExportSettings:
     most_folders: int = 0
     fields: NamedFields = ()
     in_parallel: bool = False
+
+    @staticmethod
+    def of(recipe: Any) -> ExportSettings:
+        """The export of a recipe."""
+        by = tuple(name for name, _ in recipe.partition_by)
+        return ExportSettings(
+            recipe.export_path,
+            recipe.export_format,
+            recipe.export_shard_size,
+            in_parts=on_cluster(recipe.executor_type) and not by,
+            by=by,
+            by_field=tuple(name for name, sql in recipe.partition_by if name == sql),
+            most_folders=recipe.max_partitions,
+            fields=recipe.export_fields,
+            in_parallel=recipe.export_in_parallel,
+        )
+
+    @staticmethod
+    def of_removed(recipe: Any) -> ExportSettings:
+        """The files of removed samples of a recipe that has `removed_path`."""
+        path = str(recipe.removed_path)
+        named, by = suffix_of(path), recipe.removed_partition_by
+        kind = named or (recipe.export_format if recipe.exports else DEFAULT)
+        by = by if by is not None else () if named else ("step",)
+        return ExportSettings(
+            path,
+            kind,
+            shard_size=0,
+            in_parts=False,
+            by=by,
+            is_file=bool(named) and not by,
+            by_field=tuple(name for name in by if name != "step" and len(keys_of(name)) == 1),
+            most_folders=recipe.max_partitions,
+        )
 
     @property
     def is_folder(self) -> bool:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from refinery.common.fields import NamedFields, keys_of
+from refinery.common.fields import NamedFields
 from refinery.common.key_fields import left_out
 from refinery.common.step_label import step_label
-from refinery.io.writers.registry import DEFAULT, EXPORT_TYPES, format_of, suffix_of
+from refinery.io.writers.registry import DEFAULT, EXPORT_TYPES, format_of
 from refinery.recipe.assets import Asset
-from refinery.recipe.executors import DEFAULT_EXECUTOR, EXECUTORS, on_cluster
+from refinery.recipe.executors import DEFAULT_EXECUTOR, EXECUTORS
 from refinery.recipe.export import ExportSettings
 from refinery.recipe.input_config import InputConfig
 from refinery.recipe.key import RecipeKey, key, read_from
@@ -477,37 +477,12 @@ class Recipe:
     @property
     def export(self) -> ExportSettings:
         """Place and form of the export."""
-        by = tuple(name for name, _ in self.partition_by)
-        return ExportSettings(
-            self.export_path,
-            self.export_format,
-            self.export_shard_size,
-            in_parts=on_cluster(self.executor_type) and not by,
-            by=by,
-            by_field=tuple(name for name, sql in self.partition_by if name == sql),
-            most_folders=self.max_partitions,
-            fields=self.export_fields,
-            in_parallel=self.export_in_parallel,
-        )
+        return ExportSettings.of(self)
 
     @property
     def removed(self) -> ExportSettings | None:
         """Place and form of the files of removed samples; None without them."""
-        if self.removed_path is None:
-            return None
-        named, by = suffix_of(self.removed_path), self.removed_partition_by
-        kind = named or (self.export_format if self.exports else DEFAULT)
-        by = by if by is not None else () if named else ("step",)
-        return ExportSettings(
-            self.removed_path,
-            kind,
-            shard_size=0,
-            in_parts=False,
-            by=by,
-            is_file=bool(named) and not by,
-            by_field=tuple(name for name in by if name != "step" and len(keys_of(name)) == 1),
-            most_folders=self.max_partitions,
-        )
+        return ExportSettings.of_removed(self) if self.removed_path is not None else None
 
     @property
     def exports(self) -> bool:

@@ -101,13 +101,13 @@ def test_an_order_that_says_nothing_is_refused(tmp_path: Path, params: dict[str,
         kept(tmp_path, params)
 
 
-def test_numbers_that_are_texts_are_told(tmp_path: Path) -> None:
-    def told(order: str, *scores: Any) -> list[str]:
+def test_a_note_names_numbers_that_are_texts(tmp_path: Path) -> None:
+    def notes_of(order: str, *scores: Any) -> list[str]:
         rows = [{"text": f"{n}", "score": value, "n": n} for n, value in enumerate(scores)]
         run = refine(tmp_path, rows, [{"key_deduplicator": {**ALL, "keep": order}}], shard_size=40)
         return [note for note in run.warnings if "keep:" in note]
 
-    [note] = told("n > 9 desc, score desc", "9", "10", None, " 8.5 ")
+    [note] = notes_of("n > 9 desc, score desc", "9", "10", None, " 8.5 ")
     assert "all values of score are numbers written as texts" in note and "CAST(score AS DOUBLE) compares" in note
-    assert not told("score desc", "2023", "2024") and not told("score desc", "9", "10", "new")
-    assert not told("CAST(score AS DOUBLE) desc", "9", "10")
+    assert not notes_of("score desc", "2023", "2024") and not notes_of("score desc", "9", "10", "new")
+    assert not notes_of("CAST(score AS DOUBLE) desc", "9", "10")

@@ -31,7 +31,7 @@ def by_slices(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(exchange, "_ROWS", 5)
     patch.setattr(exchange, "_BYTES", 3_000)
     patch.setattr(exchange, "_FEW", 3)
-    patch.setattr(clusters, "_FOUND", 7)
+    patch.setattr(clusters, "_MATCHES", 7)
     patch.setattr(clusters, "_DESCRIBED", 3)
     patch.setattr(hubs, "_SLICE", 7)
 

@@ -173,8 +173,8 @@ def test_values_that_must_be_equal_are_changed(tmp_path: Path) -> None:
     folder = refine(tmp_path / "equal", SAMPLES, equal("mark = 'en' OR NOT num_words <> 3")).work_dir
     with client_of(folder) as client:
         handles = {one["name"]: one for one in asked(client, "filter", step=3)["parameters"]}
-        told = {name: (one["value"], one["type"], one["statistics"]) for name, one in handles.items()}
-        assert told == {"mark =": ("en", "str", []), "num_words <>": (3, "int", [])}
+        offered = {name: (one["value"], one["type"], one["statistics"]) for name, one in handles.items()}
+        assert offered == {"mark =": ("en", "str", []), "num_words <>": (3, "int", [])}
         changed = "mark = 'it''s' OR NOT num_words <> 5"
         moved = {"mark =": "it's", "num_words <>": 5}
         figures = asked(client, "trial", step=3, values=moved)

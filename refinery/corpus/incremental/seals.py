@@ -85,12 +85,12 @@ def _ends(path: Path) -> tuple[int, ...]:
 
 def _digests(path: Path, ends: Sequence[int], pieces: Iterable[int]) -> list[str]:
     """Digests of pieces of a file; the last one is read up to the file's end. Raises OSError."""
-    found = []
+    digests = []
     with path.open("rb") as file:
         for piece in pieces:
             start = ends[piece - 1] if piece else 0
             file.seek(start)
             digest = Digest()
             digest.update(file.read(-1 if piece == len(ends) - 1 else ends[piece] - start))
-            found.append(digest.hexdigest())
-    return found
+            digests.append(digest.hexdigest())
+    return digests

@@ -163,7 +163,7 @@ class State:
 
 
 def _read(folder: Path) -> dict[str, Any]:
-    """What the file of a state says. Raises OSError; ValueError for a file that has changed."""
+    """Entries of the file of a state. Raises OSError; ValueError for a file that has changed."""
     known: dict[str, Any] = json.loads((folder / _FILE).read_text(encoding="utf-8"))
     if known.pop(_DIGEST, None) != digest_of_json(known):
         raise ValueError(f"{folder / _FILE}: has changed")

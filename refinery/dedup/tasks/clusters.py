@@ -102,7 +102,7 @@ def _with_keys(store: Store, table: pa.Table, keys: Sequence[str], without: tupl
 
 _LINK = ("root", "via", "how", "jaccard")
 # Matches that are described at once, and rows of `duplicates` that are written at once.
-_FOUND, _DESCRIBED = 1 << 20, 1 << 18
+_MATCHES, _DESCRIBED = 1 << 20, 1 << 18
 
 
 def settle(
@@ -217,8 +217,8 @@ def describe(
             opened(store, matches) as file,
             PartFile(folder / "described.parts") as described,
         ):
-            for found in file.iter_batches(_FOUND):
-                with marks.relation("found", pa.Table.from_batches([found])):
+            for some in file.iter_batches(_MATCHES):
+                with marks.relation("found", pa.Table.from_batches([some])):
                     for batch in marks.con.sql(sql).to_arrow_reader(_DESCRIBED):
                         described.add_groups(pa.Table.from_batches([batch]), "_row", at)
         store.publish(folder / "described.parts", to)

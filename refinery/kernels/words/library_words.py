@@ -31,7 +31,7 @@ _OTHER_KIWI = (0, 21)
 
 
 class Splitter(NamedTuple):
-    """How a library cuts texts. module, package: what it needs. words, sentences: functions of a text and a code."""
+    """Functions of a library that cuts texts. module, package: what it needs. words, sentences: functions of a text and a code."""
 
     module: str
     package: str
