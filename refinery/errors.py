@@ -44,8 +44,8 @@ def by_place(problems: Iterable[Problem]) -> list[Problem]:
     """Distinct problems, ordered by line of the recipe; problems without a line last, in their order."""
 
     def line(problem: Problem) -> tuple[int, int]:
-        found = re.search(r":(\d+)$", problem.where)
-        return (0, int(found[1])) if found else (1, 0)
+        number = re.search(r":(\d+)$", problem.where)
+        return (0, int(number[1])) if number else (1, 0)
 
     return sorted(dict.fromkeys(problems), key=line)
 
@@ -126,12 +126,12 @@ def problems_of(error: RefineryError, where: str = "") -> list[Problem]:
     if error.problems:
         return list(error.problems)
     kind = "data" if isinstance(error, DataError) else "output" if isinstance(error, OutputError) else "run"
-    found = []
+    problems = []
     for line in str(error).splitlines():
         placed = re.match(r"(\S+\.\w+:\d+): (.+)$", line)
         at, what = (placed[1], placed[2]) if placed else (where, line)
-        found.append(Problem(at, what, None, kind))
-    return found
+        problems.append(Problem(at, what, None, kind))
+    return problems
 
 
 def error_of(problems: Iterable[Problem]) -> RefineryError:

@@ -147,8 +147,8 @@ def overlap(work_dir: Path, as_json: bool) -> None:
     from refinery.inspect.overlap import overlap as counted
 
     with FinishedRun.open(work_dir) as stored:
-        found = counted(stored)
-    answer(as_json, partial(asdict, found), show(found))
+        result = counted(stored)
+    answer(as_json, partial(asdict, result), show(result))
 
 
 def audit(work_dir: Path, pairs: int | None, as_json: bool) -> None:
@@ -156,8 +156,8 @@ def audit(work_dir: Path, pairs: int | None, as_json: bool) -> None:
     from refinery.cli.render.audit import show
     from refinery.inspect.audit.audit import audit_of
 
-    found = audit_of(work_dir, pairs)
-    answer(as_json, partial(asdict, found), show(found))
+    result = audit_of(work_dir, pairs)
+    answer(as_json, partial(asdict, result), show(result))
 
 
 def buckets(work_dir: Path, names: Sequence[str], count: int | None, output: str | None, as_json: bool) -> None:

@@ -27,18 +27,18 @@ def shared_arrays(kind: str, key: str, count: int, make: Callable[[], Sequence[n
     Where nothing can be written, each process makes its own.
     """
     folder = cache_root() / kind
-    if (found := _read(folder, key, count)) is not None:
-        return found
+    if (arrays := _read(folder, key, count)) is not None:
+        return arrays
     with _alone(folder) as can_write:
         if not can_write:
             return make()
-        if (found := _read(folder, key, count)) is not None:
-            return found
+        if (arrays := _read(folder, key, count)) is not None:
+            return arrays
         made = make()
         with suppress(OSError):
             _write(folder, key, made)
-        found = _read(folder, key, count)
-        return made if found is None else found
+        arrays = _read(folder, key, count)
+        return made if arrays is None else arrays
 
 
 @contextmanager

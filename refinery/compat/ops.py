@@ -83,15 +83,15 @@ def probe_small_batch(
             (needs_of(stage.chain, stage.program.steps), probe_costs(stage, prepared.shards))
             for stage in prepared.stages
         ]
-    found = Probe(ops, stages)
+    probe = Probe(ops, stages)
     spent = {need.step: float(costs.spent[need.step]) for needs, costs in stages for need in needs}
     keeps = {step: share for _, costs in stages for step, share in costs.passes().items()}
     for step in recipe.steps:
         seconds = spent.get(step.index)
         speed = 1e6 / seconds / row if seconds and row else None
-        found.append({"operator": step.name, "time": seconds, "speed": speed, "keeps": keeps.get(step.index)})
+        probe.append({"operator": step.name, "time": seconds, "speed": speed, "keeps": keeps.get(step.index)})
     rows = batch_sizes(row, [stage.chain for stage in prepared.stages], recipe.memory_limit, 1).rows
-    return found, [rows] * len(recipe.steps)
+    return probe, [rows] * len(recipe.steps)
 
 
 def fuse_operators(
@@ -136,12 +136,12 @@ def _first(dataset: Any) -> Any:
 
 
 def _first_rows(tables: Iterable[pa.Table]) -> pa.Table:
-    found: list[pa.Table] = []
+    first: list[pa.Table] = []
     for table in tables:
-        found.append(table)
-        if sum(len(one) for one in found) >= _SAMPLES:
+        first.append(table)
+        if sum(len(one) for one in first) >= _SAMPLES:
             break
-    return pa.concat_tables(found).slice(0, _SAMPLES)
+    return pa.concat_tables(first).slice(0, _SAMPLES)
 
 
 def _class_costs(recipe: Recipe, library: Library) -> list[tuple[Sequence[StepColumns], Costs]]:
@@ -159,7 +159,7 @@ def _ordered(strategy: str, needs: Sequence[StepColumns], costs: Costs) -> Seque
 
 def _with_barriers(order: Sequence[int], barriers: Sequence[int]) -> list[int]:
     """The order with the deduplicators, each behind all steps before it: no filter moves over one."""
-    found = list(order)
+    whole_order = list(order)
     for barrier in barriers:
-        found.insert(sum(step < barrier for step in found), barrier)
-    return found
+        whole_order.insert(sum(step < barrier for step in whole_order), barrier)
+    return whole_order

@@ -33,10 +33,10 @@ def audit_for(run: ExploredRun, made: bool) -> RunAudit | None:
     Raises DataError if the texts cannot be recomputed.
     """
     with run.stored() as own:
-        found: RunAudit | None = run.remember("stored audit", lambda: stored_audit(own.con, run.folder))
-    if found is None and made:
-        found = run.remember("made audit", lambda: audit_of(run.folder))
-    return found
+        audit: RunAudit | None = run.remember("stored audit", lambda: stored_audit(own.con, run.folder))
+    if audit is None and made:
+        audit = run.remember("made audit", lambda: audit_of(run.folder))
+    return audit
 
 
 def of_step(rows: Iterable[Row], step: int | None) -> list[Row]:
@@ -48,8 +48,8 @@ def of_step(rows: Iterable[Row], step: int | None) -> list[Row]:
 def with_clusters(run: ExploredRun, rows: Sequence[Row], sample: str) -> list[Row]:
     """The rows, each with the number of its sample's cluster. sample: the column that names the sample."""
     with run.con() as con:
-        found = dicts(con, _CLUSTERS, [[row[sample] for row in rows]])
-    known = {(row["step"], row["_row"]): row["cluster"] for row in found}
+        clusters = dicts(con, _CLUSTERS, [[row[sample] for row in rows]])
+    known = {(row["step"], row["_row"]): row["cluster"] for row in clusters}
     return [row | {"cluster": known.get((row["step"], row[sample]))} for row in rows]
 
 

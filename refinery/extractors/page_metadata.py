@@ -23,13 +23,13 @@ _NO_END = "9999-12-31"
 
 def metadata_of_page(page: str, url: str, wanted: Collection[str], max_date: str | None) -> dict[str, str | None]:
     """Title, author, date (`2026-02-17`) and language of a page, as far as wanted; None for what is not found."""
-    found: dict[str, str | None] = {}
+    metadata: dict[str, str | None] = {}
     if {"title", "author", "date"} & {*wanted} and page.strip():
         document = _document(page, url, "date" in wanted, max_date or _NO_END)
-        found |= {name: getattr(document, name) or None for name in ("title", "author", "date") if name in wanted}
+        metadata |= {name: getattr(document, name) or None for name in ("title", "author", "date") if name in wanted}
     if "language" in wanted:
-        found["language"] = declared_language(page)
-    return found
+        metadata["language"] = declared_language(page)
+    return metadata
 
 
 def _document(page: str, url: str, thorough: bool, max_date: str) -> Any:
@@ -49,8 +49,8 @@ def declared_language(page: str) -> str | None:
     """
     head = page[:_HEAD]
     html = _HTML.search(head)
-    found = _LANG.search(html[1]) if html else None
-    if found is None:
+    language = _LANG.search(html[1]) if html else None
+    if language is None:
         named = (_CONTENT.search(meta[1]) for meta in _META.finditer(head) if _NAMED.search(meta[1]))
-        found = next(filter(None, named), None)
-    return found[1].replace("_", "-").lower() if found else None
+        language = next(filter(None, named), None)
+    return language[1].replace("_", "-").lower() if language else None

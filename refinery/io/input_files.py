@@ -59,8 +59,8 @@ def _difference(there: FileFacts, here: FileFacts) -> str:
     *_, size, modified, digest = there
     *_, own_size, own_modified, own_digest = here
     if own_size != size or abs(own_modified - modified) > _SECONDS:
-        found = f"{own_size:,} bytes" if own_size >= 0 else "nothing"
-        return f"{found} of another time there, where the run was started it is {size:,} bytes"
+        actual = f"{own_size:,} bytes" if own_size >= 0 else "nothing"
+        return f"{actual} of another time there, where the run was started it is {size:,} bytes"
     if digest and own_digest and own_digest != digest:
         return "a file of this size and time there, but with other bytes than where the run was started"
     return ""
@@ -95,10 +95,10 @@ def _digest(path: str, start: int, end: int, state: tuple[int, ...]) -> str:
     try:
         with open(path, "rb", buffering=0) as file:
             last = os.fstat(file.fileno()).st_size if end < 0 else end
-            found = hashlib.blake2b(digest_size=16)
+            digest = hashlib.blake2b(digest_size=16)
             for first, size in _blocks(start, last):
-                found.update(os.pread(file.fileno(), size, first))
-            return found.hexdigest()
+                digest.update(os.pread(file.fileno(), size, first))
+            return digest.hexdigest()
     except OSError:
         return ""
 

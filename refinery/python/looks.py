@@ -64,8 +64,8 @@ def tune(folder: Path, step: str, params: Mapping[str, Any]) -> Answer[Tuning]:
 
     texts = [f"{name}={_values(value)}" for name, value in params.items()]
     with FinishedRun.open(folder) as stored:
-        found = tried(stored, step, texts)
-        return Answer(found, partial(show, recipe=str(stored.run_dir.recipe)), fields_of)
+        trial = tried(stored, step, texts)
+        return Answer(trial, partial(show, recipe=str(stored.run_dir.recipe)), fields_of)
 
 
 def _values(value: Any) -> str:
@@ -154,9 +154,9 @@ def refilter(
     from refinery.results.stdout import pour
 
     to, place = (None if path is None else os.fspath(path) for path in (export, work_dir))
-    found = refiltered(folder, _sets(changes), to, place, writes, progress, overwrite)
-    pour(found.outcome)
-    return found
+    part = refiltered(folder, _sets(changes), to, place, writes, progress, overwrite)
+    pour(part.outcome)
+    return part
 
 
 def _sets(changes: Mapping[str, Any] | Iterable[str]) -> list[str]:

@@ -201,8 +201,8 @@ class Run:
         """
         folder = self._folder
         with shown(progress) as report:
-            found = looks.refilter(folder, changes, export, work_dir, writes, overwrite, report)
-        return run_of(found.outcome, found.notes)
+            part = looks.refilter(folder, changes, export, work_dir, writes, overwrite, report)
+        return run_of(part.outcome, part.notes)
 
     @property
     def _folder(self) -> Path:
@@ -280,7 +280,7 @@ def open_run(work_dir: str | os.PathLike[str]) -> Run:
     """The object of the finished run in a folder. Raises DataError where there is none."""
     facts = read_facts(work_dir)
     manifest, run_dir = facts.manifest, facts.run_dir
-    found = Run(
+    run = Run(
         run_dir.root,
         run_dir.database,
         facts.outputs,
@@ -291,5 +291,5 @@ def open_run(work_dir: str | os.PathLike[str]) -> Run:
         manifest["run_id"],
         max(0, sum(item["rows"] for item in manifest["outputs"]) - facts.counts.kept),
     )
-    found.sql("SELECT 1")  # tables that cannot be read are reported now
-    return found
+    run.sql("SELECT 1")  # tables that cannot be read are reported now
+    return run

@@ -155,8 +155,8 @@ def _config(node: Node, problems: Problems, readers: tuple[str, ...]) -> tuple[I
     weight = take(node.entries["weight"].node, _WEIGHT, "weight", problems, 1.0) if "weight" in node.entries else 1.0
     options = _read_options(node, problems)
     part = {name: taken for name in _PARTS if (taken := _part(node, name, problems))}
-    found = _local(node.entries["path"].node, "path", weight, _read_format(node, problems, readers), problems)
-    return tuple(replace(source, options=options, **part) for source in found)
+    sources = _local(node.entries["path"].node, "path", weight, _read_format(node, problems, readers), problems)
+    return tuple(replace(source, options=options, **part) for source in sources)
 
 
 def _part(node: Mapping, name: str, problems: Problems) -> Any:
@@ -195,8 +195,8 @@ def _from_database(node: Mapping, problems: Problems) -> tuple[InputConfig, ...]
         cure = "Write database: with a DuckDB or SQLite file or postgres://host/name, and query: with a SELECT."
         problems.add(node.place, f"a source of type sql has no {' and no '.join(missing)}", cure)
         return ()
-    found = _checked(values["database"], values["weight"], "sql", node.entries["database"].node.place, problems)
-    return tuple(replace(source, options=(("query", values["query"]),)) for source in found)
+    sources = _checked(values["database"], values["weight"], "sql", node.entries["database"].node.place, problems)
+    return tuple(replace(source, options=(("query", values["query"]),)) for source in sources)
 
 
 def _is_of_hub(node: Mapping) -> bool:

@@ -32,17 +32,17 @@ def folded(name: str) -> str:
 
 def peer_names(library: LibraryLike) -> list[PeerName]:
     """All names that are known, by tool and name; an operator of the same name is listed, too."""
-    found: dict[tuple[str, str], PeerName] = {}
+    known: dict[tuple[str, str], PeerName] = {}
     for operator in library.operators.values():
         for tool, name in _of_operator(operator):
             chosen = _chosen(operator, tool)
             answer = f"- {operator.name}{f': {chosen}' if chosen else ''}"
-            found.setdefault((tool, name), PeerName(tool, name, operator.name, answer))
+            known.setdefault((tool, name), PeerName(tool, name, operator.name, answer))
     for tool, names, answer in ANSWERS:
         for name in names.split():
-            found.setdefault((tool, name), PeerName(tool, name, "", answer))
+            known.setdefault((tool, name), PeerName(tool, name, "", answer))
     order = list(PEERS)
-    return sorted(found.values(), key=lambda one: (order.index(one.tool), one.name.lower()))
+    return sorted(known.values(), key=lambda one: (order.index(one.tool), one.name.lower()))
 
 
 def _of_operator(operator: object) -> Iterator[tuple[str, str]]:
@@ -65,10 +65,10 @@ def _chosen(operator: object, tool: str) -> str:
 def answer_to(name: str, library: LibraryLike) -> str | None:
     """A sentence that says what another tool's operator is here; None for a name that is not known."""
     wanted = folded(name)
-    found = [one for one in peer_names(library) if one.key == wanted]
-    if not found:
+    matches = [one for one in peer_names(library) if one.key == wanted]
+    if not matches:
         return None
-    return "; ".join(dict.fromkeys(map(sentence, found)))
+    return "; ".join(dict.fromkeys(map(sentence, matches)))
 
 
 def sentence(one: PeerName) -> str:

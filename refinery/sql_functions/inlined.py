@@ -61,11 +61,11 @@ class InlinedChain:
 
     def _needed(self, columns: Iterable[str]) -> list[list[Definition]]:
         """The definitions by layer that columns are made of."""
-        wanted, found = set(columns), list[list[Definition]]()
+        wanted, chosen = set(columns), list[list[Definition]]()
         for layer in reversed(self._chain.layers.layers()):
-            found.append([definition for definition in layer if definition.name in wanted])
-            wanted |= {name for definition in found[-1] for name in named_in(definition.expression)}
-        return found[::-1]
+            chosen.append([definition for definition in layer if definition.name in wanted])
+            wanted |= {name for definition in chosen[-1] for name in named_in(definition.expression)}
+        return chosen[::-1]
 
 
 def _bound(layers: Sequence[Sequence[Definition]]) -> set[str]:

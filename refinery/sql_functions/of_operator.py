@@ -43,8 +43,8 @@ def functions_of_operator(operator: Operator, library: Library) -> list[SqlFunct
         arguments = {name: argument(operator, spec) for name, spec in free.items()}
         try:
             chain = _chain(operator, {**params, **arguments}, library)
-            found = _functions(operator.name, operator, chain, free)
-            return [replace(one, lasting=not assets and _lasts(operator, chain, library)) for one in found]
+            functions = _functions(operator.name, operator, chain, free)
+            return [replace(one, lasting=not assets and _lasts(operator, chain, library)) for one in functions]
         except DependsOnColumn as error:
             del free[error.parameter]
 
@@ -90,21 +90,21 @@ def _reads_more(message: str) -> str:
 def _functions(name: str, operator: Operator, chain: Chain, free: Mapping[str, Param]) -> list[SqlFunction]:
     """The functions: of a filter its verdict, with another one for its statistics; of a mapper the text, or what it writes."""
     inlined = InlinedChain(chain, {chain.read[(TEXT,)]: TEXT, "_bad": f"CASE WHEN {TEXT} IS NULL THEN 'no text' END"})
-    found: list[SqlFunction] = []
+    functions: list[SqlFunction] = []
     if operator.kind == "filter":
         [alive] = chain.alive.values()
-        found.append(_function(name, operator, "BOOLEAN", inlined.guarded(itemgetter(alive), [alive]), free))
+        functions.append(_function(name, operator, "BOOLEAN", inlined.guarded(itemgetter(alive), [alive]), free))
     elif operator.kind == "mapper":
-        found.append(_function(name, operator, *_of_mapper(chain, inlined), free))
+        functions.append(_function(name, operator, *_of_mapper(chain, inlined), free))
     if chain.stats:
         kind = struct_type({stat.name: stat.type for stat in chain.stats})
         columns = {stat.name: stat.column for stat in chain.stats}
         body = inlined.guarded(partial(struct_of, columns), columns.values())
         own = name if operator.kind == "stats" else f"{name}_stats"
-        found.append(_function(own, operator, kind, body, free))
-    if not found:
+        functions.append(_function(own, operator, kind, body, free))
+    if not functions:
         raise NotOneText("gives no value of a text")
-    return found
+    return functions
 
 
 def _of_mapper(chain: Chain, inlined: InlinedChain) -> tuple[str, str]:

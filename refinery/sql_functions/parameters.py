@@ -43,10 +43,10 @@ def candidates(operator: Operator) -> dict[str, Param]:
 
 def bounds_of(operator: Operator) -> dict[str, bool]:
     """The parameters that bound a statistic by a number: True for an upper bound."""
-    found: dict[str, bool] = {}
+    bounds: dict[str, bool] = {}
     for low, high in operator.bounds.values():
-        found |= {name: upper for name, upper in ((low, False), (high, True)) if name in operator.params}
-    return {name: upper for name, upper in found.items() if operator.params[name].type in _FURTHEST}
+        bounds |= {name: upper for name, upper in ((low, False), (high, True)) if name in operator.params}
+    return {name: upper for name, upper in bounds.items() if operator.params[name].type in _FURTHEST}
 
 
 def argument(operator: Operator, spec: Param) -> ColumnValue:

@@ -61,7 +61,7 @@ def installed(operator: Operator | None) -> bool:
 
 def _of_steps(steps: Mapping[str, Any], operators: Sequence[str | Path], taken: Iterable[str]) -> list[SqlFunction]:
     """The functions of configured steps, by the names that the caller gives them."""
-    found, problems = list[SqlFunction](), list[Problem]()
+    functions, problems = list[SqlFunction](), list[Problem]()
     for name, item in steps.items():
         if not isinstance(name, str) or not name or name.lower() in taken:
             problems.append(
@@ -70,9 +70,9 @@ def _of_steps(steps: Mapping[str, Any], operators: Sequence[str | Path], taken: 
             continue
         recipe, library = open_recipe({"dataset_path": "-", "process": [item]}, operators=operators, need_inputs=False)
         try:
-            found += functions_of_step(name, recipe.steps[0], library)
+            functions += functions_of_step(name, recipe.steps[0], library)
         except NotOneText as error:
             problems.append(Problem(f"steps[{name!r}]", f"{recipe.steps[0].name} is no function of a text: it {error}"))
     if problems:
         raise RecipeError(problems)
-    return found
+    return functions

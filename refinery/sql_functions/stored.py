@@ -40,16 +40,14 @@ def stored_functions() -> dict[str, list[SqlFunction]]:
     if sources_changed():
         return {}
     place = cache_root() / "sql_functions" / f"{_key()}.json"
-    found = _read(place)
-    if found is None:
+    functions = _read(place)
+    if functions is None:
         library = Library(())
         made = {name: _made(operator, library) for name, operator in library.operators.items()}
-        found = {
-            name: functions for name, functions in made.items() if functions and all(one.lasting for one in functions)
-        }
-        plain = {name: [asdict(one) for one in functions] for name, functions in found.items()}
+        functions = {name: forms for name, forms in made.items() if forms and all(one.lasting for one in forms)}
+        plain = {name: [asdict(one) for one in forms] for name, forms in functions.items()}
         write_cached(place, json.dumps(plain).encode(), _MOST)
-    return found
+    return functions
 
 
 def _key() -> str:

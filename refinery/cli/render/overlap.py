@@ -10,22 +10,22 @@ from refinery.cli.render import console
 _UNKNOWN = "?"
 
 
-def show(found: Any) -> Iterator[Any]:
+def show(overlap: Any) -> Iterator[Any]:
     """Yield the output for a terminal, part by part."""
-    if not found.steps:
-        yield f"{found.run}: no step of its recipe removes samples by itself, so there is nothing to compare"
+    if not overlap.steps:
+        yield f"{overlap.run}: no step of its recipe removes samples by itself, so there is nothing to compare"
         return
-    yield _steps(found)
-    pairs = [pair for pair in found.pairs if {pair.by_both, pair.only_a, pair.only_b} != {None}]
+    yield _steps(overlap)
+    pairs = [pair for pair in overlap.pairs if {pair.by_both, pair.only_a, pair.only_b} != {None}]
     if pairs:
-        yield _pairs(pairs, found.steps)
-    yield from _lines(found)
+        yield _pairs(pairs, overlap.steps)
+    yield from _lines(overlap)
 
 
-def _steps(found: Any) -> Any:
+def _steps(overlap: Any) -> Any:
     """The table of steps: samples that each removes, and those that no other step removes."""
     table = _table("step", "operator", "removes", "alone")
-    for step in found.steps:
+    for step in overlap.steps:
         table.add_row(
             str(step.step), console.label_of(step.operator, step.name), f"{step.removes:,}", _count(step.alone)
         )
@@ -57,24 +57,24 @@ def _count(count: int | None) -> str:
     return _UNKNOWN if count is None else f"{count:,}"
 
 
-def _lines(found: Any) -> Iterator[str]:
+def _lines(overlap: Any) -> Iterator[str]:
     """Yield notes below the tables: the columns' meaning, and the reasons of what is not known."""
     yield "removes: of the samples with a verdict of the step; alone: removed by no other step; both, only a, only b: of all samples"
-    for step in found.steps:
+    for step in overlap.steps:
         if step.unknown:
-            yield _note(step, found)
-    hidden = sum({pair.by_both, pair.only_a, pair.only_b} == {None} for pair in found.pairs)
+            yield _note(step, overlap)
+    hidden = sum({pair.by_both, pair.only_a, pair.only_b} == {None} for pair in overlap.pairs)
     if hidden:
-        yield f"{hidden} of {len(found.pairs)} pairs are not shown: none of their counts is known"
-    if found.cure:
-        yield f"{_UNKNOWN}: samples without a verdict could be among them. {found.cure}, where every filter measures every sample"
+        yield f"{hidden} of {len(overlap.pairs)} pairs are not shown: none of their counts is known"
+    if overlap.cure:
+        yield f"{_UNKNOWN}: samples without a verdict could be among them. {overlap.cure}, where every filter measures every sample"
 
 
-def _note(step: Any, found: Any) -> str:
+def _note(step: Any, overlap: Any) -> str:
     """The number of samples without a verdict of a step, and the reason."""
     label = f"step {step.step} {console.label_of(step.operator, step.name)}"
-    missing = f"{label} has no verdict on {step.unknown:,} of {found.rows:,} samples"
-    if found.measured:
+    missing = f"{label} has no verdict on {step.unknown:,} of {overlap.rows:,} samples"
+    if overlap.measured:
         return f"{missing}: its condition asks for more than the stored statistics"
     earlier = ", ".join(f"{rows:,} by step {number}" for number, rows in step.removed_before.items())
     return f"{missing}, which were removed before: {earlier}"

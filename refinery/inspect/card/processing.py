@@ -89,11 +89,11 @@ class Processing:
             "SELECT step, operator, count(*) AS parts, count(DISTINCT _row) AS samples FROM duplicates\n"
             "WHERE unit IS NOT NULL GROUP BY ALL ORDER BY step"
         )
-        found = measured(self._con, "Duplicates", steps, none)
-        if isinstance(found, NotMeasured):
-            return [found]
+        duplicates = measured(self._con, "Duplicates", steps, none)
+        if isinstance(duplicates, NotMeasured):
+            return [duplicates]
         return [
-            found,
+            duplicates,
             figure(
                 self._con, "Clusters of duplicates", clusters, none="No deduplicator of whole samples met a duplicate"
             ),

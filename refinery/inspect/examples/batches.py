@@ -44,8 +44,8 @@ def failures_of(
     """
     check = BatchCheck(steps, examples, operators, folders)
     return [
-        (at, form, [[one.what, _plain(one.expected), _plain(one.actual)] for one in found])
-        for at, form, found in check.wrong()
+        (at, form, [[one.what, _plain(one.expected), _plain(one.actual)] for one in unlike])
+        for at, form, unlike in check.wrong()
     ]
 
 
@@ -74,14 +74,14 @@ class BatchCheck:
             for at, (example, outcome) in enumerate(zip(self._examples, alone, strict=True)):
                 if example.get("error"):
                     yield at, "", [Difference("outcome", "an error", "none: the parameters are accepted")]
-                elif found := differences(example, outcome):
-                    yield at, "", found
+                elif unlike := differences(example, outcome):
+                    yield at, "", unlike
                 else:
                     sound.append(at)
             for at, form, outcome in self._other_forms(worker):
-                if at in sound and (found := _unlike(alone[at], outcome)):
+                if at in sound and (unlike := _unlike(alone[at], outcome)):
                     sound.remove(at)
-                    yield at, form, found
+                    yield at, form, unlike
 
     def _other_forms(self, worker: Worker) -> Iterator[tuple[int, str, Outcome]]:
         """Outcomes of the examples in batches, and in columns."""

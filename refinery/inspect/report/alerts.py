@@ -40,7 +40,7 @@ def read_alerts(
     duplicates: Sequence[DeduplicatorFindings],
 ) -> list[Alert]:
     """Alarms first, then what is unusual."""
-    found = [
+    alerts = [
         *_rows(facts),
         *_files(tables),
         *_changed_exports(tables),
@@ -51,7 +51,7 @@ def read_alerts(
         *_sources(sources),
         *_clusters(facts, duplicates),
     ]
-    return sorted(found, key=lambda alert: not alert.alarm)
+    return sorted(alerts, key=lambda alert: not alert.alarm)
 
 
 def _rows(facts: Facts) -> Iterator[Alert]:
@@ -86,8 +86,8 @@ def _changed_exports(tables: RunTables) -> Iterator[Alert]:
 
 def _unlike(duplicates: Sequence[DeduplicatorFindings]) -> Iterator[Alert]:
     """Deduplicators of which fewer than half of what they removed is like what stays."""
-    for found in duplicates:
-        row = found.audit.unlike if found.audit is not None else None
+    for duplicate in duplicates:
+        row = duplicate.audit.unlike if duplicate.audit is not None else None
         if row is None:
             continue
         of = (
@@ -95,8 +95,8 @@ def _unlike(duplicates: Sequence[DeduplicatorFindings]) -> Iterator[Alert]:
         )
         what = f"at most {100 * row['high']:.1f} % of the removed {of}"
         how = f"{row['measure']} of at least {row['threshold']:g}, {number(row['n'])} sampled"
-        text = f"Step {found.step.step}, {found.step.label}: {what} ({how})."
-        hubs = [hub for hub in found.audit.hubs if not hub["alike"]] if found.audit is not None else []
+        text = f"Step {duplicate.step.step}, {duplicate.step.label}: {what} ({how})."
+        hubs = [hub for hub in duplicate.audit.hubs if not hub["alike"]] if duplicate.audit is not None else []
         if hubs:
             text += f" One sample connects {number(hubs[0]['connected'])} others: {hubs[0]['reason']}."
         yield Alert(True, "Unlike samples were removed as duplicates.", text, "duplicates")
@@ -155,8 +155,10 @@ def _kept(row: Row) -> int:
 
 
 def _clusters(facts: Facts, duplicates: Sequence[DeduplicatorFindings]) -> Iterator[Alert]:
-    for found in duplicates:
-        largest = max((cluster.size for cluster in found.largest), default=0)
+    for duplicate in duplicates:
+        largest = max((cluster.size for cluster in duplicate.largest), default=0)
         if largest >= _FEWEST and largest > _CLUSTER * facts.run["rows_read"]:
-            text = f"Step {found.step.step}, {found.step.label}, put {number(largest)} samples into one cluster."
+            text = (
+                f"Step {duplicate.step.step}, {duplicate.step.label}, put {number(largest)} samples into one cluster."
+            )
             yield Alert(False, "A very large cluster.", text, "duplicates")

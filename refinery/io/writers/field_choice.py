@@ -74,9 +74,9 @@ class FieldChoice:
 
     def of_table(self, table: pa.Table) -> pa.Table:
         """A table with the chosen columns."""
-        found = [(keys, name, _column_at(table, keys)) for keys, name in self.chosen]
+        columns_by_name = [(keys, name, _column_at(table, keys)) for keys, name in self.chosen]
         if not self.keeps_others:
-            there = [(name, column) for _, name, column in found if column is not None]
+            there = [(name, column) for _, name, column in columns_by_name if column is not None]
             return pa.table([column for _, column in there], names=[name for name, _ in there])
         for keys, _ in self.named:
             if len(keys) > 1 and keys[0] in table.column_names:
@@ -84,7 +84,7 @@ class FieldChoice:
                 table = table.set_column(at, keys[0], _without_field(table.column(at), keys[1:]))
         columns = {goal: table[name] for name in table.column_names if (goal := self._outer(name)) is not None}
         return pa.table(
-            columns | {name: column for keys, name, column in found if column is not None and len(keys) > 1}
+            columns | {name: column for keys, name, column in columns_by_name if column is not None and len(keys) > 1}
         )
 
     def _outer(self, name: str) -> str | None:
@@ -99,7 +99,7 @@ class FieldChoice:
         fields = {
             name: chosen.get(name) or profile.fields.get(own.get(name, name)) for name in self.names([*profile.names])
         }
-        return InputProfile({name: found for name, found in fields.items() if found is not None}, dict.fromkeys(fields))
+        return InputProfile({name: field for name, field in fields.items() if field is not None}, dict.fromkeys(fields))
 
     def names(self, names: Sequence[str]) -> list[str]:
         """Names of outer fields after the choice."""
@@ -114,8 +114,8 @@ def values_of(table: pa.Table, keys: Keys, lines: bool) -> pa.Array | pa.Chunked
         if column is None:
             return pa.nulls(len(table), pa.string())
         if pa.types.is_nested(column.type):
-            found = [None if value is None else as_json(value).decode() for value in column.to_pylist()]
-            return pa.array(found, pa.string())
+            values = [None if value is None else as_json(value).decode() for value in column.to_pylist()]
+            return pa.array(values, pa.string())
         return column.cast(pa.string())
     view = texts(table[LINE])
     return pa.array([_plain(value) for value in _values((view.data, view.offsets), keys).to_pylist()], pa.string())
@@ -159,16 +159,16 @@ def _chosen(lines: Lines, fields: Sequence[tuple[Keys, str]]) -> Lines:
     names = [json.dumps(name, ensure_ascii=False).encode() + b": " for _, name in fields]
     ends = np.cumsum([len(name) for name in names]).astype(np.int64)
     room = int((spans[:, 1] - spans[:, 0]).sum()) + rows * (int(ends[-1]) + 2 * count + 3)
-    out, found = np.empty(room + 1, np.uint8), np.zeros(rows + 1, np.int64)
-    kernels.json.jsonmembers.chosen(data, spans, np.frombuffer(b"".join(names), np.uint8), ends, out, found)
-    return out[: found[-1]], found
+    out, new_offsets = np.empty(room + 1, np.uint8), np.zeros(rows + 1, np.int64)
+    kernels.json.jsonmembers.chosen(data, spans, np.frombuffer(b"".join(names), np.uint8), ends, out, new_offsets)
+    return out[: new_offsets[-1]], new_offsets
 
 
 def _without(lines: Lines, keys: Keys) -> Lines:
     data, offsets = lines
-    out, found = np.empty(int(offsets[-1] - offsets[0]) + 1, np.uint8), np.zeros(len(offsets), np.int64)
-    kernels.json.jsonmembers.without(data, offsets, *_path(keys), out, found)
-    return out[: found[-1]], found
+    out, new_offsets = np.empty(int(offsets[-1] - offsets[0]) + 1, np.uint8), np.zeros(len(offsets), np.int64)
+    kernels.json.jsonmembers.without(data, offsets, *_path(keys), out, new_offsets)
+    return out[: new_offsets[-1]], new_offsets
 
 
 def _renamed(lines: Lines, key: str, name: str) -> Lines:
@@ -177,9 +177,9 @@ def _renamed(lines: Lines, key: str, name: str) -> Lines:
     new = np.frombuffer(json.dumps(name, ensure_ascii=False).encode(), np.uint8)
     count = kernels.json.jsonmembers.count_members(data, offsets, len(offsets) - 1, old)
     out = np.empty(int(offsets[-1] - offsets[0]) + count * len(new) + 1, np.uint8)
-    found = np.zeros(len(offsets), np.int64)
-    kernels.json.jsonmembers.renamed(data, offsets, old, new, out, found)
-    return out[: found[-1]], found
+    new_offsets = np.zeros(len(offsets), np.int64)
+    kernels.json.jsonmembers.renamed(data, offsets, old, new, out, new_offsets)
+    return out[: new_offsets[-1]], new_offsets
 
 
 def _column(data: np.ndarray, offsets: np.ndarray) -> pa.Array:
@@ -188,10 +188,10 @@ def _column(data: np.ndarray, offsets: np.ndarray) -> pa.Array:
 
 def _profile_at(profile: InputProfile, keys: Keys) -> FieldProfile | None:
     """Profile of a field, which may be nested; None if no sample has it."""
-    found = profile.fields.get(keys[0])
+    field = profile.fields.get(keys[0])
     for key in keys[1:]:
-        found = found.members.get(key) if found is not None and found.members is not None else None
-    return found
+        field = field.members.get(key) if field is not None and field.members is not None else None
+    return field
 
 
 def _column_at(table: pa.Table, keys: Keys) -> pa.ChunkedArray | None:

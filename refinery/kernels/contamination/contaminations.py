@@ -13,7 +13,7 @@ import pyarrow as pa
 from refinery.common.cached import cached
 from refinery.common.paths import paths_in, printable
 from refinery.kernels.contamination.item_index import ARRAYS, ItemIndex, item_index
-from refinery.kernels.contamination.item_search import Found, search
+from refinery.kernels.contamination.item_search import Matches, search
 from refinery.kernels.contamination.item_texts import UNITS
 from refinery.kernels.contamination.items import EvaluationSet, evaluation_sets, files_of_set
 from refinery.kernels.contamination.set_files import SetError, below, files_of, rows_of, suffix_of, written
@@ -121,21 +121,21 @@ def contaminations(column: pa.Array, index: ItemIndex, max_score: float, cut: bo
     highest score, all items as JSON, and delta: with `cut` the text without the passages of max_score or more, NULL if there are none.
     """
     view = texts(column)
-    found = search(view, index)
+    matches = search(view, index)
     hits: list[list[Hit]] = [[] for _ in range(len(view))]
-    for at in _best(found, index).tolist():
-        row, unit, start, end = found.places[at].tolist()
-        hits[row] += _hits(index, unit, float(found.scores[at]), start, end)
+    for at in _best(matches, index).tolist():
+        row, unit, start, end = matches.places[at].tolist()
+        hits[row] += _hits(index, unit, float(matches.scores[at]), start, end)
     for of_text in hits:
         of_text.sort(key=lambda hit: (-hit.score, hit.set, hit.item, hit.start))
-    return _columns(view, hits, without_passages(view, found, index, max_score) if cut else [None] * len(view))
+    return _columns(view, hits, without_passages(view, matches, index, max_score) if cut else [None] * len(view))
 
 
-def _best(found: Found, index: ItemIndex) -> np.ndarray:
+def _best(matches: Matches, index: ItemIndex) -> np.ndarray:
     """Numbers of the best unit of each piece in each text, the first one of several."""
-    pieces = np.searchsorted(index.pieces.first_units, found.places[:, 1], side="right")
-    order = np.lexsort((np.arange(len(pieces)), -found.scores, pieces, found.places[:, 0]))
-    rows, pieces = found.places[order, 0], pieces[order]
+    pieces = np.searchsorted(index.pieces.first_units, matches.places[:, 1], side="right")
+    order = np.lexsort((np.arange(len(pieces)), -matches.scores, pieces, matches.places[:, 0]))
+    rows, pieces = matches.places[order, 0], pieces[order]
     first = np.append(True, (rows[1:] != rows[:-1]) | (pieces[1:] != pieces[:-1]))[: len(order)]
     return order[first]
 
@@ -149,8 +149,8 @@ def _hits(index: ItemIndex, unit: int, score: float, start: int, end: int) -> It
         yield Hit(round(score, 4), share, name, item, UNITS[index.names[unit]], start, end, alike, items, too_short)
 
 
-def without_passages(view: Texts, found: Found, index: ItemIndex, max_score: float) -> list[str | None]:
-    """Each text without passages of max_score or more; None where there are none. found: of these texts.
+def without_passages(view: Texts, matches: Matches, index: ItemIndex, max_score: float) -> list[str | None]:
+    """Each text without passages of max_score or more; None where there are none. matches: of these texts.
 
     What is left is searched again, because words on both sides of a passage may be a copy once it is gone.
     """
@@ -158,7 +158,7 @@ def without_passages(view: Texts, found: Found, index: ItemIndex, max_score: flo
     rows = np.arange(len(view))
     while True:
         spans: dict[int, list[tuple[int, int]]] = {}
-        for (row, _, start, end), score in zip(found.places.tolist(), found.scores.tolist(), strict=True):
+        for (row, _, start, end), score in zip(matches.places.tolist(), matches.scores.tolist(), strict=True):
             if round(score, 4) >= max_score:
                 spans.setdefault(row, []).append((start, end))
         if not spans:
@@ -168,7 +168,7 @@ def without_passages(view: Texts, found: Found, index: ItemIndex, max_score: flo
         for row, text in zip(rows.tolist(), left, strict=True):
             new[row] = text
         view = texts(of_texts(left))
-        found = search(view, index)
+        matches = search(view, index)
 
 
 def _columns(view: Texts, hits: Sequence[Sequence[Hit]], new: Sequence[str | None]) -> pa.Array:

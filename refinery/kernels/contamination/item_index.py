@@ -102,12 +102,14 @@ def item_index(sets: Sequence[EvaluationSet], common: Sequence[str], min_words: 
     return ItemIndex(table, pieces, collected.owners(bounds[:, 0].tolist()), units.names.astype(np.int8), facts)
 
 
-def _facts(sets: Sequence[EvaluationSet], of_items: Sequence[tuple[int, list[int]]], found: set[int]) -> list[SetFacts]:
-    """Counts of each set. of_items: number of the set and texts of each item. found: texts that are looked for."""
+def _facts(
+    sets: Sequence[EvaluationSet], of_items: Sequence[tuple[int, list[int]]], searched: set[int]
+) -> list[SetFacts]:
+    """Counts of each set. of_items: number of the set and texts of each item. searched: texts that are looked for."""
     counts = [[0, 0] for _ in sets]
     for number, texts in of_items:
         counts[number][0] += 1
-        counts[number][1] += not any(text in found for text in texts)
+        counts[number][1] += not any(text in searched for text in texts)
     return [SetFacts(one.name, *count) for one, count in zip(sets, counts, strict=True)]
 
 

@@ -47,17 +47,17 @@ class Room(NamedTuple):
 record(Room, "int64[] int64[] int64[] int64[] bool[] int64[]")
 
 
-class Found(NamedTuple):
+class Matches(NamedTuple):
     """Units that were found. places: row, unit, and begin and end in bytes of the text. scores: share that was found / share that must be."""
 
     places: np.ndarray
     scores: np.ndarray
 
 
-record(Found, "int64[,] float64[]")
+record(Matches, "int64[,] float64[]")
 
 
-def search(view: Texts, index: ItemIndex) -> Found:
+def search(view: Texts, index: ItemIndex) -> Matches:
     """The units of items in each text with scores of at least NOTED.
 
     Of each piece the best unit of the best stretch, and of stretches that do not overlap it; so every copy is found, and a long text
@@ -66,19 +66,30 @@ def search(view: Texts, index: ItemIndex) -> Found:
     size = int(np.diff(view.offsets).max(initial=0))
     words = room_for(size)
     room = _room(len(words.keys), len(index.pieces.needed), 4096)
-    found = Found(np.empty((64, 4), np.int64), np.empty(64, np.float64))
+    matches = Matches(np.empty((64, 4), np.int64), np.empty(64, np.float64))
     row, count = 0, 0
     while row < len(view):
         row, count, needed = _search_rows(
-            row, count, view.data, view.offsets, view.valid, fold_table(), index.table, index.pieces, words, room, found
+            row,
+            count,
+            view.data,
+            view.offsets,
+            view.valid,
+            fold_table(),
+            index.table,
+            index.pieces,
+            words,
+            room,
+            matches,
         )
         if row < len(view) and needed:
             room = room._replace(hits=np.empty(2 * needed, np.int64))
         elif row < len(view):
-            places, scores = np.empty((2 * len(found.scores), 4), np.int64), np.empty(2 * len(found.scores), np.float64)
-            places[:count], scores[:count] = found.places[:count], found.scores[:count]
-            found = Found(places, scores)
-    return Found(found.places[:count], found.scores[:count])
+            longer = 2 * len(matches.scores)
+            places, scores = np.empty((longer, 4), np.int64), np.empty(longer, np.float64)
+            places[:count], scores[:count] = matches.places[:count], matches.scores[:count]
+            matches = Matches(places, scores)
+    return Matches(matches.places[:count], matches.scores[:count])
 
 
 def _room(words: int, pieces: int, hits: int) -> Room:
@@ -89,11 +100,11 @@ def _room(words: int, pieces: int, hits: int) -> Room:
 
 
 @entry(
-    "int64 int64 uint8[] int64[] bool[] uint32[] GramTable Pieces Words Room Found -> int64 int64 int64",
-    GramTable, Pieces, Words, Room, Found,
+    "int64 int64 uint8[] int64[] bool[] uint32[] GramTable Pieces Words Room Matches -> int64 int64 int64",
+    GramTable, Pieces, Words, Room, Matches,
 )  # fmt: skip
-def _search_rows(row, count, data, offsets, valid, folds, table, pieces, words, room, found):
-    """Search rows from `row` on; returns the row reached, the number found, and the hits that need room, 0 if `found` is full."""
+def _search_rows(row, count, data, offsets, valid, folds, table, pieces, words, room, noted):
+    """Search rows from `row` on; returns the row reached, the number found, and the hits that need room, 0 if `noted` is full."""
     while row < len(valid):
         if valid[row]:
             number = cut_words(data, offsets[row], offsets[row + 1], folds, words)
@@ -109,7 +120,7 @@ def _search_rows(row, count, data, offsets, valid, folds, table, pieces, words, 
                     return row, before, hits
                 if hits > 0:
                     _gathered(first, end, pieces, room)
-                    count = _pieces_in(row, offsets[row], hits, limit, pieces, words, room, found, count)
+                    count = _pieces_in(row, offsets[row], hits, limit, pieces, words, room, noted, count)
                 _cleared(first, end, pieces, room)
                 if count < 0:
                     return row, before, 0
@@ -181,7 +192,7 @@ def _gathered(first, end, pieces, room):
 
 
 @kernel
-def _pieces_in(row, base, hits, limit, pieces, words, room, found, count):
+def _pieces_in(row, base, hits, limit, pieces, words, room, noted, count):
     """Note the units of each piece; returns the number found, -1 if there is no room."""
     first = 0
     while first < hits and count >= 0:
@@ -189,13 +200,13 @@ def _pieces_in(row, base, hits, limit, pieces, words, room, found, count):
         end = first + 1
         while end < hits and room.hits[end] >> 40 == piece:
             end += 1
-        count = _stretches(row, base, piece, first, end, limit, pieces, words, room, found, count)
+        count = _stretches(row, base, piece, first, end, limit, pieces, words, room, noted, count)
         first = end
     return count
 
 
 @kernel
-def _stretches(row, base, piece, first, end, limit, pieces, words, room, found, count):
+def _stretches(row, base, piece, first, end, limit, pieces, words, room, noted, count):
     """Note the best unit of a piece in the best stretches that begin before the word `limit`; returns as `_pieces_in`."""
     length = pieces.first_words[piece + 1] - pieces.first_words[piece]
     reach = length + length // 2 + EXTRA_WORDS
@@ -205,7 +216,7 @@ def _stretches(row, base, piece, first, end, limit, pieces, words, room, found, 
     while k < end and _word(room.hits[k]) < limit and count >= 0:
         begin = _word(room.hits[k])
         if best >= NOTED and begin > best_stop:
-            count = _note(row, base, best_unit, best_start, best_stop, best, words, found, count)
+            count = _note(row, base, best_unit, best_start, best_stop, best, words, noted, count)
             best = 0.0
         stop = k
         while stop < end and _word(room.hits[stop]) < begin + reach:
@@ -220,19 +231,19 @@ def _stretches(row, base, piece, first, end, limit, pieces, words, room, found, 
             following += 1
         k = following
     if best >= NOTED and count >= 0:
-        count = _note(row, base, best_unit, best_start, best_stop, best, words, found, count)
+        count = _note(row, base, best_unit, best_start, best_stop, best, words, noted, count)
     return count
 
 
 @kernel
-def _note(row, base, unit, start, stop, score, words, found, count):
+def _note(row, base, unit, start, stop, score, words, noted, count):
     """Note a unit between two words; returns the number found, -1 if there is no room."""
-    if count >= len(found.scores):
+    if count >= len(noted.scores):
         return -1
-    found.places[count, 0], found.places[count, 1] = row, unit
-    found.places[count, 2] = words.starts[start] - base
-    found.places[count, 3] = words.ends[stop] - base
-    found.scores[count] = score
+    noted.places[count, 0], noted.places[count, 1] = row, unit
+    noted.places[count, 2] = words.starts[start] - base
+    noted.places[count, 3] = words.ends[stop] - base
+    noted.scores[count] = score
     return count + 1
 
 

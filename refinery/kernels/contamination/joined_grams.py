@@ -26,13 +26,13 @@ def gram_keys(joined: pa.Array, n: int) -> tuple[np.ndarray, np.ndarray]:
 def first_grams(joined: pa.Array, n: int, table: GramTable) -> tuple[np.ndarray, list[str | None]]:
     """For each text the value of its first n-gram in the table, -1 for none, and that n-gram, words divided by a blank."""
     view = texts(joined)
-    found = np.full((len(view), 3), -1, np.int64)
-    _first_grams(view.data, view.offsets, view.valid, n, _ring(n), table, found)
+    firsts = np.full((len(view), 3), -1, np.int64)
+    _first_grams(view.data, view.offsets, view.valid, n, _ring(n), table, firsts)
     grams = [
         view.data[start:end].tobytes().decode().replace("\n", " ") if value >= 0 else None
-        for value, start, end in found.tolist()
+        for value, start, end in firsts.tolist()
     ]
-    return found[:, 0], grams
+    return firsts[:, 0], grams
 
 
 def _ring(n: int) -> np.ndarray:
@@ -61,19 +61,19 @@ def _all_grams(data, offsets, valid, n, ring, keys, counts):
 
 
 @entry("uint8[] int64[] bool[] int64 uint64[,] GramTable int64[,]", GramTable)
-def _first_grams(data, offsets, valid, n, ring, table, found):
+def _first_grams(data, offsets, valid, n, ring, table, firsts):
     power = _power(n)
     for row in range(len(valid)):
         i, end = offsets[row], offsets[row + 1]
         words, gram = 0, np.uint64(0)
-        while valid[row] and i < end and found[row, 0] < 0:
+        while valid[row] and i < end and firsts[row, 0] < 0:
             stop = _word_end(data, i, end)
             gram = _next_gram(data, i, stop, words, n, power, ring, gram)
             words += 1
             if words >= n and may_have(mixed(gram), table):
-                found[row, 0] = value_of(mixed(gram), table)
-                found[row, 1] = np.int64(ring[1, words % n])
-                found[row, 2] = stop
+                firsts[row, 0] = value_of(mixed(gram), table)
+                firsts[row, 1] = np.int64(ring[1, words % n])
+                firsts[row, 2] = stop
             i = stop + 1
 
 

@@ -126,8 +126,8 @@ def _fewest(weights, lows, highs, wanted, room, needed):
                 room[k] = room[k - 1]
                 k -= 1
             room[k] = weight
-        found, words = 0.0, 0
-        while words < size and found < wanted[unit] - 1e-9:
-            found += room[words]
+        weight, words = 0.0, 0
+        while words < size and weight < wanted[unit] - 1e-9:
+            weight += room[words]
             words += 1
         needed[unit] = max(1, (words + 2) // 3)

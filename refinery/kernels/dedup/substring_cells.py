@@ -60,8 +60,8 @@ def excerpts(
     heads = np.ascontiguousarray(np.stack([first, count], axis=1)).view(np.uint8).reshape(-1, _HEAD)
     data[bounds[:-1, None] + np.arange(_HEAD)] = heads
     valid = np.diff(of_text) > 0
-    found = strings(data, bounds[of_text], valid)
-    return found.cast(pa.binary() if found.type == pa.string() else pa.large_binary())
+    cells = strings(data, bounds[of_text], valid)
+    return cells.cast(pa.binary() if cells.type == pa.string() else pa.large_binary())
 
 
 @entry("uint8[] int64[] int64[] int64[] int64[] int64[] uint8[]")
