@@ -11,8 +11,7 @@ import faulthandler
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -73,10 +72,10 @@ class TimedFunction:
 
     def _in_time(self, columns: Sequence[pa.Array], constants: Sequence[Any]) -> Any:
         """Result of the function; None when it takes too long."""
-        result = None
-        with timer(self._seconds) as late:
-            result = self._run(*columns, *constants)
-        return None if late else result
+        try:
+            return in_time(lambda: self._run(*columns, *constants), self._seconds)
+        except RowTimeout:
+            return None
 
 
 def _key(columns: Sequence[pa.Array], constants: Sequence[Any]) -> str:
@@ -107,26 +106,29 @@ class Watchdog:
         faulthandler.cancel_dump_traceback_later()
 
 
-@contextmanager
-def timer(seconds: float, watchdog: Watchdog | None = None) -> Iterator[list[bool]]:
-    """End the body when time is up. The list is not empty then, even if the body went on to its end.
+def in_time(call: Callable[[], Any], seconds: float, watchdog: Watchdog | None = None) -> Any:
+    """Result of a call. Raises RowTimeout when time is up, even if the call went on to its end.
 
-    watchdog: of several bodies, which the caller brings to rest.
+    watchdog: of several calls, which the caller brings to rest. No context manager: the alarm may ring in any frame, and those
+    of `with` and `contextlib` are outside of every `try`.
     """
-    late: list[bool] = []
+    late, running = False, True
 
     def ring(*_: Any) -> None:
-        late.append(True)
-        raise _TimeIsUp
+        nonlocal late
+        if running:  # Python may handle a signal well after it came
+            late = True
+            raise _TimeIsUp
 
-    dog = watchdog or Watchdog()
+    dog, result = watchdog or Watchdog(), None
     before = signal.signal(signal.SIGALRM, ring)
     dog.watch(seconds)
     try:
         signal.setitimer(signal.ITIMER_REAL, seconds)
         try:
-            yield late
+            result = call()
         finally:
+            running = False
             signal.setitimer(signal.ITIMER_REAL, 0)
     except _TimeIsUp:
         pass
@@ -134,6 +136,9 @@ def timer(seconds: float, watchdog: Watchdog | None = None) -> Iterator[list[boo
         if watchdog is None:
             dog.rest()
         signal.signal(signal.SIGALRM, before)
+    if late:
+        raise RowTimeout(too_long(seconds))
+    return result
 
 
 def joined(pieces: Sequence[Any]) -> Any:

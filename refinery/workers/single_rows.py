@@ -17,7 +17,7 @@ from refinery.operators import Function
 from refinery.operators.user_code import function_of
 from refinery.workers.function_result_types import declared_type
 from refinery.workers.function_results import Contract, named
-from refinery.workers.row_timeouts import Watchdog, timer
+from refinery.workers.row_timeouts import RowTimeout, Watchdog, in_time
 
 _SHOWN = 1000  # characters of an error's message
 
@@ -57,7 +57,7 @@ class SentRows:
 class SingleRows:
     """A function for columns, of one for a row. Its first constant is the time limit of a row in seconds, None for no limit.
 
-    For the main thread of a worker process, as `row_timeouts.timer` is.
+    For the main thread of a worker process, as `row_timeouts.in_time` is.
     """
 
     def __init__(
@@ -103,9 +103,10 @@ class SingleRows:
         arguments = [*(value.as_py() for value in values), *constants]
         if seconds is None:
             return self._result(arguments)
-        with timer(seconds, self._dog) as late:
-            result = self._result(arguments)
-        return {"fault": too_slow(seconds)} if late else result
+        try:
+            return in_time(lambda: self._result(arguments), seconds, self._dog)
+        except RowTimeout:
+            return {"fault": too_slow(seconds)}
 
     def _result(self, arguments: Sequence[Any]) -> dict[str, Any]:
         try:

@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from refinery.operators import Function
-from refinery.workers.row_timeouts import RowTimeout, TimedFunction, joined, timer
+from refinery.workers.row_timeouts import RowTimeout, TimedFunction, in_time, joined
 
 
 def timed(
@@ -96,8 +97,7 @@ def test_a_function_that_hears_no_alarm_ends_its_process() -> None:
     if not copy:
         try:
             signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
-            with timer(0.01):
-                time.sleep(60)
+            in_time(lambda: time.sleep(60), 0.01)
         finally:
             os._exit(7)
     _, status = os.waitpid(copy, 0)
@@ -113,9 +113,17 @@ def test_errors_of_the_function_stay_what_they_are() -> None:
 
 
 def test_nothing_rings_when_there_was_time_enough() -> None:
-    with timer(1000) as late:
-        assert signal.getitimer(signal.ITIMER_REAL)[0] > 0
-    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0) and late == []
+    assert in_time(lambda: signal.getitimer(signal.ITIMER_REAL)[0], 1000) > 0
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+
+
+@pytest.mark.parametrize("function", [lambda: None, lambda: 1 / 0])
+def test_the_alarm_may_ring_before_and_after_the_call(function: Callable[[], Any]) -> None:
+    """The limit is about the time that the call takes, so the alarm rings at every place around it."""
+    for nanoseconds in range(1_000, 60_000, 50):
+        with suppress(RowTimeout, ZeroDivisionError):
+            assert in_time(function, nanoseconds / 1e9) is None
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0) and signal.getsignal(signal.SIGALRM) == signal.SIG_DFL
 
 
 def test_pieces_of_two_widths_are_joined() -> None:
