@@ -148,11 +148,11 @@ bench-substring: $(VENV)/ready  ## Measure repeated substrings (CORPUS=file.parq
 # The study takes a corpus of 1,050 MB; a smaller one is repeated with altered words.
 STUDIED := bench/data/$(if $(CORPUS),$(basename $(notdir $(CORPUS)))-study,synthetic-study).jsonl
 
-scale-study: $(VENV)/ready  ## Measure how time grows with data and workers; rewrite the tables and plot in docs/scale.md
+scale-study: $(VENV)/ready  ## Measure how time grows with data and workers; rewrite the tables and plot in docs/scaling-study.md
 	$(BIN)/python $(if $(CORPUS),bench/copies.py $(CORPUS) $(STUDIED),bench/corpus.py $(STUDIED)) --megabytes 1050
 	$(BIN)/python -m bench.scale $(STUDIED) --write $(BENCH)
 
-quality: $(VENV)/ready  ## Measure recall and precision of deduplicators; rewrite the tables and plot in docs/deduplication.md
+quality: $(VENV)/ready  ## Measure recall and precision of deduplicators; rewrite the tables and plot in docs/near-duplicates.md
 	$(BIN)/python -m pip install --quiet 'matplotlib>=3.8'
 	$(BIN)/python -m bench.quality --write
 

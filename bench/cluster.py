@@ -1,4 +1,4 @@
-"""Check the model of docs/scale.md on a cluster: time by phase at several numbers of cores, beside the model's and the published times.
+"""Check the model of docs/scaling-study.md on a cluster: time by phase at several numbers of cores, beside the model's and the published times.
 
     python -m bench.cluster --address auto --data s3://bucket/docs/ --work s3://bucket/bench --cores 640 1280
     python -m bench.cluster --address auto --gigabytes 200 --work /shared/bench --cores 64 128 --json results.json
@@ -141,7 +141,7 @@ def beside_published(runs: Sequence[Mapping[str, Any]], model: Costs, per_node: 
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Check the model of docs/scale.md on a Ray cluster.")
+    parser = argparse.ArgumentParser(description="Check the model of docs/scaling-study.md on a Ray cluster.")
     parser.add_argument("--address", default="auto", help="of the cluster, as ray_address of a recipe")
     parser.add_argument("--data", help="files, folder or URL; without it documents are generated")
     parser.add_argument("--gigabytes", type=float, default=1.0, help="of generated documents")

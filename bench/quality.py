@@ -1,7 +1,7 @@
 """Measure the quality of near-duplicate detection by the operators, on pairs of known similarity.
 
     python -m bench.quality            print the tables
-    python -m bench.quality --write    put them into docs/deduplication.md, and the plot beside it (needs matplotlib)
+    python -m bench.quality --write    put them into docs/near-duplicates.md, and the plot beside it (needs matplotlib)
 
 Every pair of texts is drawn independently (see `duplicates`). One run of refinery deduplicates all pairs at once; its
 tables `duplicates` and `clusters` have the pairs that it found, which are compared with theory.
@@ -28,8 +28,8 @@ from bench.duplicates import Pair, Shingles, all_pairs, family, pairs, simhash
 from bench.markdown import table, written
 from bench.prose import Dice
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "deduplication.md"
-PLOT = PAGE.with_suffix(".svg")
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "near-duplicates.md"
+PLOT = PAGE.with_name("deduplication.svg")
 
 SIMILARITIES = tuple(round(0.05 * step, 2) for step in range(6, 21))
 LENGTHS = (30, 100, 1000)

@@ -1,7 +1,7 @@
 """Scaling study: time by data and by workers, and simulated for larger clusters.
 
     python -m bench.scale corpus.jsonl            measure, print the tables
-    python -m bench.scale corpus.jsonl --write    put them into docs/scale.md, and the plot beside it (needs matplotlib)
+    python -m bench.scale corpus.jsonl --write    put them into docs/scaling-study.md, and the plot beside it (needs matplotlib)
     python -m bench.scale --again --write         measure only what tasks and driver of a cluster do; commands as before
     python -m bench.scale corpus.jsonl --again --repeats 4 --write       measure shards and start, too
 
@@ -36,8 +36,8 @@ from bench.tables import UNIT
 from bench.tables import measure as made_tables
 
 HERE = Path(__file__).resolve().parent
-PAGE = HERE.parent / "docs" / "scale.md"
-PLOT = PAGE.with_suffix(".svg")
+PAGE = HERE.parent / "docs" / "scaling-study.md"
+PLOT = PAGE.with_name("scale.svg")
 KEPT = HERE / "scale.json"
 FACTORS, WORKERS = (1, 2, 4, 8, 16), (1, 2)
 # Minutes that Data-Juicer publishes for MinHash on Ray: (cores, bytes) -> minutes.

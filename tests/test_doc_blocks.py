@@ -59,7 +59,7 @@ NOT_RUN = {
     ("ray", "pip install '.[ray]'"): _INSTALLS,
     ("ray", "ray start --head"): "starts a cluster that outlives the test",
     ("ray", "embedding_mapper: {model: models/potion-base-8M, device: cuda"): "needs a GPU",
-    ("scale", "python -m bench.cluster --address auto"): "needs a cluster and a bucket of the user",
+    ("scaling-study", "python -m bench.cluster --address auto"): "needs a cluster and a bucket of the user",
     ("scale", "input: 369.0 MB in 12 shards"): _OUTPUT,
     ("security", "refinery run recipe.yaml --safe --root /data"): "allows folders of the user",
     ("statistics", "{group}/{stat}/{rank:05d}.json"): "names of files",
@@ -76,11 +76,11 @@ ELSEWHERE = {
     ("cookbook", ""): "tests.test_cookbook",
     ("tutorial", ""): "tests.test_tutorial",
     (
-        "deduplication",
+        "near-duplicates",
         "refinery signatures write",
     ): "tests.cli.test_signatures:test_signatures_of_a_run_become_the_index_of_another",
     (
-        "deduplication",
+        "near-duplicates",
         "refinery signatures read",
     ): "tests.cli.test_signatures:test_signatures_of_a_run_become_the_index_of_another",
     ("extending", '"resources": {"files"'): "tests.test_doc_blocks:test_parts_of_headers_are_literals",
@@ -90,9 +90,9 @@ ELSEWHERE = {
         "refinery explore outputs/web_sample",
     ): "tests.explore.test_server:test_the_printed_address_shows_the_page_until_ctrl_c",
     ("extending", "my_operators/"): "tests.test_doc_blocks:test_folders_of_operators_are_those_of_the_page",
-    ("recipes", "dataset: {path: reviews.csv"): "tests.io.readers.test_csv_options:test_columns_without_a_header",
-    ("recipes", "dataset: {path: chats.jsonl"): "tests.io.readers.test_chats:test_a_template_and_an_old_text",
-    ("recipes", "type: sql"): "tests.io.test_database_query:test_rows_are_samples",
+    ("input", "dataset: {path: reviews.csv"): "tests.io.readers.test_csv_options:test_columns_without_a_header",
+    ("input", "dataset: {path: chats.jsonl"): "tests.io.readers.test_chats:test_a_template_and_an_old_text",
+    ("input", "type: sql"): "tests.io.test_database_query:test_rows_are_samples",
     ("extending", "[project.entry-points."): "tests.operators.test_packages:test_its_operators_run_and_are_recorded",
     ("extending", "my_operators/filters/my_filter.sql:17: wrong"): "tests.inspect.test_operator_examples",
     ("extending", "# my_operators/matchers/window.py"): "tests.dedup.test_user_matcher",
@@ -133,7 +133,7 @@ BEFORE = {
     ("README", "SELECT operator, reason, count(*)"): "export_path: outputs/readme/web_sample.jsonl",
 }
 # Blocks that need a bucket; a server on this machine has it.
-IN_BUCKETS = [("recipes", "dataset_path: s3://bucket/data/")]
+IN_BUCKETS = [("input", "dataset_path: s3://bucket/data/")]
 # Files of the user that pages name.
 FILES = {
     "quiz.jsonl": '{"id": "q2", "question": "Read the minutes at the observatory car park, if somebody remembers the key."}\n',
@@ -162,6 +162,7 @@ DATABASES = {
     "monitoring": "outputs/web_sample",
     "statistics": "outputs/by_group",
     "tables": "outputs/web_sample",
+    "views": "outputs/web_sample",
 }
 
 

@@ -24,12 +24,12 @@ class InputConfig:
             "type",
             "str",
             "local",
-            "`remote`: the path is a URL. `huggingface`: the path is a [dataset of the Hub](#datasets-of-the-hub). `sql`: the rows of "
-            "a query over a [database](#databases).",
+            "`remote`: the path is a URL. `huggingface`: the path is a [dataset of the Hub](input.md#datasets-of-the-hub). `sql`: the rows of "
+            "a query over a [database](input.md#databases).",
             choices=("local", "remote", "huggingface", "sql"),
             nullable=True,
         ),
-        RecipeKey("", "str", "", "A file, folder, glob or [URL](#urls). Required."),
+        RecipeKey("", "str", "", "A file, folder, glob or [URL](input.md#urls). Required."),
         RecipeKey("name", "str", None, "Configuration of a dataset of the Hub.", nullable=True),
         RecipeKey(
             "split", "str", None, "Split of a dataset of the Hub: `train`, `test` or another one.", nullable=True
@@ -54,7 +54,7 @@ class InputConfig:
             "prefix",
             "str",
             "https://data.commoncrawl.org/",
-            "Of a list of paths (`warc.paths.gz`): what stands before each path, a URL or a folder with its last slash.",
+            "List of paths (`warc.paths.gz`): the URL or folder before each path, with its last slash.",
             own=True,
         ),
         RecipeKey("query", "str", "", "A SELECT over the tables of the database.", own=True),
@@ -68,27 +68,27 @@ class InputConfig:
             "One message in that text: `{role}` and so on stand for the message's fields.",
             own=True,
         ),
-        RecipeKey("delimiter", "str", None, "Of CSV: the character between fields; `,`, or a tab for TSV.", own=True),
-        RecipeKey("quote", "str", '"', "Of CSV: the character around fields; empty for none.", own=True),
-        RecipeKey("header", "bool", True, "Of CSV: the first record has the names of the columns.", own=True),
+        RecipeKey("delimiter", "str", None, "CSV: the character between fields; `,`, or a tab for TSV.", own=True),
+        RecipeKey("quote", "str", '"', "CSV: the character around fields; empty for none.", own=True),
+        RecipeKey("header", "bool", True, "CSV: the first record has the names of the columns.", own=True),
         RecipeKey(
             "columns",
             "strings",
             (),
-            "Of CSV: names of the columns, in place of those of the header; by default `column0` and so on without a header.",
+            "CSV: names of the columns, in place of those of the header; by default `column0` and so on without a header.",
             own=True,
         ),
         RecipeKey(
             "encoding",
             "str",
             "utf-8",
-            "Of CSV: the encoding, such as `cp1252` or `utf-16`, as Python names it.",
+            "CSV: the encoding, such as `cp1252` or `utf-16`, as Python names it.",
             own=True,
         ),
         default=(),
     )
     files: tuple[str, ...] = key(
-        "strings", (), "Of a folder or glob: the paths of the files to read, in this order; by default all.", own=True
+        "strings", (), "Folder or glob: the paths of the files to read, in this order; by default all.", own=True
     )
     left_out: str = key(
         "str",

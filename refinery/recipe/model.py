@@ -106,7 +106,7 @@ class Recipe:
             "dataset",
             "mapping",
             None,
-            "`configs` and `max_sample_num`, see [below](#input); `dataset_path` takes precedence.",
+            "`configs` and `max_sample_num`, see [below](#keys-of-dataset); `dataset_path` takes precedence.",
             nullable=True,
         ),
         RecipeKey(
@@ -123,7 +123,7 @@ class Recipe:
         below="dataset",
     )
     export_path: str = key(
-        "str", "./outputs/hello_world/hello_world.jsonl", "Path or [URL](#urls) of the kept samples."
+        "str", "./outputs/hello_world/hello_world.jsonl", "Path or [URL](input.md#urls) of the kept samples."
     )
     export_type: str | None = key(
         "str",
@@ -140,7 +140,7 @@ class Recipe:
             "fields",
             (),
             "Fields of the exported samples: a list chooses (`[id, text]`) or leaves out (`[-meta]`), a mapping renames, see "
-            "[below](#exported-fields). By default all.",
+            "[output](output.md#exported-fields). By default all.",
             nullable=True,
             own=True,
         ),
@@ -152,7 +152,7 @@ class Recipe:
             "expressions",
             (),
             "Columns or SQL expressions over a sample as it is exported; the export is then a folder with a folder `name=value` "
-            "for each of their values, see [below](#partitions).",
+            "for each of their values, see [output](output.md#partitions).",
             nullable=True,
             own=True,
         ),
@@ -161,7 +161,7 @@ class Recipe:
     repeat_by: str | None = key(
         "sql",
         None,
-        "Number of times that a kept sample is written: a column or SQL over a sample as it is exported, see [below](#repeats). "
+        "Number of times that a kept sample is written: a column or SQL over a sample as it is exported, see [output](output.md#repeats). "
         "By default once.",
         nullable=True,
         own=True,
@@ -182,8 +182,8 @@ class Recipe:
     removed_path: str | None = key(
         "str",
         None,
-        "Folder, file or [URL](#urls) for the removed samples, each with the step and the reason, see "
-        "[below](#removed-samples).",
+        "Folder, file or [URL](input.md#urls) for the removed samples, each with the step and the reason, see "
+        "[output](output.md#removed-samples).",
         nullable=True,
         own=True,
     )
@@ -365,7 +365,7 @@ class Recipe:
         "strings",
         (),
         "Fields of the input that the run stores in its tables, with their types, for every sample: `[id, url, meta.source]`, see "
-        "[tables](tables.md#fields-fields-of-one-sample-as-it-was-read).",
+        "[views](views.md#fields-fields-of-one-sample-as-it-was-read).",
         nullable=True,
         own=True,
     )
@@ -383,7 +383,7 @@ class Recipe:
     limit: int | None = key(
         "int",
         None,
-        "Read the first samples of the input only: see [below](#a-part-of-the-input).",
+        "Read the first samples of the input only: see [input](input.md#a-part-of-the-input).",
         nullable=True,
         min=1,
         own=True,
@@ -391,7 +391,7 @@ class Recipe:
     sample: float | None = key(
         "share",
         None,
-        "Read this share of the samples, chosen by their content: see [below](#a-part-of-the-input).",
+        "Read this share of the samples, chosen by their content: see [input](input.md#a-part-of-the-input).",
         nullable=True,
         own=True,
     )
@@ -401,7 +401,7 @@ class Recipe:
             "mapping",
             (),
             "Types of JSON fields that SQL names, such as `{rating: DOUBLE, meta.id: UBIGINT}`. A sample with a value that "
-            "does not fit exactly goes to quarantine: see [below](#types-of-fields).",
+            "does not fit exactly goes to quarantine: see [input](input.md#types-of-fields).",
             nullable=True,
             own=True,
         ),

@@ -1,4 +1,4 @@
-"""The run database holds what `docs/tables.md` says, and nothing else."""
+"""The run database holds what `docs/tables.md` and `docs/views.md` say, and nothing else."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def documented(part: int = 0) -> dict[str, dict[str, str]]:
-    """Table -> column -> type, as the page says: 0, of every run; 1, what an analysis has besides."""
+    """Table -> column -> type, as the pages say: 0, of every run; 1, what an analysis has besides."""
     found: dict[str, dict[str, str]] = {}
-    page = (ROOT / "docs" / "tables.md").read_text(encoding="utf-8")
+    page = "".join((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("tables.md", "views.md"))
     for line in page.split("<!-- analysis -->")[part].splitlines():
         heading = re.match(r"## (\w+)", line)
         column = re.match(r"\| `(\w+)` \| ([^|]+?) \|", line)

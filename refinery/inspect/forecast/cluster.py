@@ -1,4 +1,4 @@
-"""Seconds of a run on a Ray cluster: arithmetic on costs measured on this machine, as in docs/scale.md.
+"""Seconds of a run on a Ray cluster: arithmetic on costs measured on this machine, as in docs/scaling-study.md.
 
 Assumed are cores as fast as those of this machine, all of them busy; shared storage beside the nodes, read and written through a link of
 each node; and a cluster that is there, so no machine has to start.

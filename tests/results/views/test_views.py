@@ -168,8 +168,9 @@ def test_no_comment_is_left_over(run: Run) -> None:
 
 
 def test_comments_are_the_descriptions_of_the_page() -> None:
-    page, table, described = (ROOT / "docs" / "tables.md").read_text("utf-8"), "", 0
-    for line in page.splitlines():
+    pages = [(ROOT / "docs" / name).read_text("utf-8") for name in ("tables.md", "views.md")]
+    table, described = "", 0
+    for line in "".join(pages).splitlines():
         plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", line)
         if heading := re.match(r"## (\w+): (.+)", plain):
             table = heading[1]
