@@ -23,7 +23,7 @@ def put(folder: Path) -> Path:
     for path, content in files.items():
         if path.exists() and path.read_bytes() != content:
             raise OutputError(
-                f"{path}: is there already, and is not that of the demo. Move it, or run `refinery demo` in another folder"
+                f"{path}: exists, and is not the demo's file. Move it, or run `refinery demo` in another folder"
             )
     for path, content in files.items():
         _write(path, content)

@@ -40,7 +40,7 @@ def own_expression(
     except ValueError as error:
         raise ValueError(f"the SQL cannot be read: {error}") from None
     if not _can_be_selected(sql) or isinstance(expression, exp.Query) and not isinstance(expression, exp.Subquery):
-        raise ValueError("a statement stands where an expression belongs; put a SELECT of one value in parentheses")
+        raise ValueError("this is a statement, and an expression is needed; put a SELECT of one value in parentheses")
     if isinstance(expression, exp.Alias):
         raise ValueError(f"an expression needs no name; leave out AS {expression.alias}")
     if isinstance(expression.unnest(), exp.Collate):

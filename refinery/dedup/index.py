@@ -167,7 +167,7 @@ def _listed(text: str, said: str) -> tuple[dict[str, Any], tuple[dict[str, Any],
         if not all(is_match_keys(item["file"]) for item in generations):
             raise ValueError("the list names files that are no match keys")
     except (ValueError, TypeError, KeyError) as error:
-        raise OperatorError(f"{said}: its {LIST} is not that of an index. Name another folder") from error
+        raise OperatorError(f"{said}: its {LIST} is not the list of an index. Name another folder") from error
     return made_by, generations
 
 

@@ -87,7 +87,7 @@ def _require_parent(folder: Path) -> None:
         except (FileNotFoundError, NotADirectoryError):
             there = there.parent
     if there.is_symlink() and not there.exists():
-        raise OSError(errno.ENOENT, f"{there} is a link that leads nowhere")
+        raise OSError(errno.ENOENT, f"{there} is a broken link")
     if not there.is_dir():
         raise OSError(errno.ENOTDIR, f"{there} is a file")
     if not os.access(there, os.W_OK | os.X_OK):

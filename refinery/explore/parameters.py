@@ -158,7 +158,7 @@ def _no_limit(tuned: TunedFilter, name: str) -> Any:
         return in_force
     sides = {low: "low" for low in (stat.low for stat in tuned.stats) if low}
     if sides.get(name) == "low":
-        raise RecipeError([Problem(name, "cannot be switched off; give it a value that nothing is below")])
+        raise RecipeError([Problem(name, "cannot be switched off; give it a value below all others")])
     spec = tuned.spec.params[name]
     return spec.default if is_unlimited(spec.default) else UNBOUNDED
 

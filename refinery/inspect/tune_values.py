@@ -46,7 +46,7 @@ def _spelled(param: Param, piece: str, where: str) -> Iterator[str]:
     low, high = Decimal(match[1]), Decimal(match[2])
     step = Decimal(match[3]) if match[3] else round_step(high - low, param.type == "int")
     if high < low or step <= 0:
-        raise RecipeError([Problem(where, f"{piece.strip()!r} goes nowhere", "Write low..high, or low..high:step.")])
+        raise RecipeError([Problem(where, f"{piece.strip()!r} has no values", "Write low..high, or low..high:step.")])
     count = int((high - low) / step) + 1
     if count > _MOST:
         raise RecipeError([Problem(where, f"{piece.strip()!r} is {count:,} values", f"At most {_MOST:,} are tried.")])

@@ -124,10 +124,10 @@ def _require_fixed(con: Any, database: str, tree: dict[str, Any]) -> None:
     changing = {name for (name,) in con.execute(unstable).fetchall()}
     for item in _items(tree):
         if item.get("sample"):
-            raise DataError(f"{database}: the query draws a sample, so its rows are others each time")
+            raise DataError(f"{database}: the query draws a sample, so its rows differ each time")
         name = str(item.get("function_name") or (item.get("column_names") or [""])[-1]).lower()
         if name in changing and (item.get("function_name") or name in _CLOCK):
-            raise DataError(f"{database}: the query calls {name}, whose value is another one each time")
+            raise DataError(f"{database}: the query calls {name}, whose value differs each time")
 
 
 def _items(node: Any) -> Iterator[dict[str, Any]]:

@@ -46,7 +46,7 @@ def _merge(merged: pa.Schema, schema: pa.Schema, source: Source, seen: Sequence[
         for other, known in seen:
             if field.name in known.names:
                 _require_common(field, known.field(field.name), source, other)
-    raise DataError(f"{source.path}: its columns do not fit those of the files before it")
+    raise DataError(f"{source.path}: its columns do not fit the columns of the files before it")
 
 
 def _united(one: pa.Schema, other: pa.Schema) -> pa.Schema:

@@ -59,7 +59,7 @@ class InputConfig:
         ),
         RecipeKey("query", "str", "", "A SELECT over the tables of the database.", own=True),
         RecipeKey(
-            "text_from", "str", "", "Field with a list of chat messages, of which the field `text` is made.", own=True
+            "text_from", "str", "", "Field with a list of chat messages, from which the field `text` is made.", own=True
         ),
         RecipeKey(
             "template",
@@ -75,7 +75,7 @@ class InputConfig:
             "columns",
             "strings",
             (),
-            "CSV: names of the columns, in place of those of the header; by default `column0` and so on without a header.",
+            "CSV: names of the columns, in place of the header's; by default `column0` and so on without a header.",
             own=True,
         ),
         RecipeKey(

@@ -128,7 +128,7 @@ class Recipe:
     export_type: str | None = key(
         "str",
         None,
-        "Format; by default that of the suffix of export_path. `none`: tables only.",
+        "Format; by default from the suffix of export_path. `none`: tables only.",
         choices=EXPORT_TYPES,
         nullable=True,
     )

@@ -44,7 +44,7 @@ def _named(tree: exp.Expr) -> Iterator[str]:
     """Yield each file name."""
     for node in tree.walk():
         if isinstance(node, (exp.Summarize, exp.Show, exp.Command)):
-            raise ValueError(f"{node.key.upper()} stands where only a query can; write a SELECT")
+            raise ValueError(f"{node.key.upper()} is no query; write a SELECT")
         if isinstance(node, exp.Table) and not isinstance(node.this, exp.Func):
             yield from _of_table(node)
         elif isinstance(node, exp.Func):

@@ -35,7 +35,7 @@ class StatSummary:
     top_k_groups: tuple[str, ...] = key(
         "strings",
         ("fqdn", "suffix"),
-        "Groups of which only `top_k` keys are kept: names of groups, or names in `group_by`.",
+        "Groups that keep only `top_k` keys: names of groups, or names in `group_by`.",
     )
     url_key: str = key(
         "str",

@@ -21,7 +21,7 @@ _INDENT = "Items of one block start in the same column; parameters stand deeper 
 # (pattern of YAML's message, new message, cure); {0} is the pattern's group, {start} the line where it began.
 # A message with "here" is reported at that line.
 _RULES: list[tuple[str, str, str | None]] = [
-    (r"found character '\\t' that cannot start", "a tab stands where YAML wants spaces", "Replace tabs by spaces."),
+    (r"found character '\\t' that cannot start", "a tab in place of spaces", "Replace tabs by spaces."),
     (
         r"found character '(.)' that cannot start",
         "a value cannot start with {0}",
@@ -29,12 +29,12 @@ _RULES: list[tuple[str, str, str | None]] = [
     ),
     (
         r"mapping values are not allowed here",
-        "a colon stands where no key can be",
+        "a colon where no key is allowed",
         "Check the indentation of this line and the one above, and quote a value that holds ': '.",
     ),
     (
         r"sequence entries are not allowed here",
-        "a list item stands where none can be",
+        "a list item where none is allowed",
         "Start it on a line of its own: '- '.",
     ),
     (
@@ -98,7 +98,7 @@ _RULES: list[tuple[str, str, str | None]] = [
 def explain(error: yaml.YAMLError) -> YamlError:
     """Explain a YAML error and its place."""
     if isinstance(error, yaml.reader.ReaderError):
-        return YamlError(None, f"the character U+{_code(error):04X} cannot stand in YAML", "Remove or escape it.")
+        return YamlError(None, f"the character U+{_code(error):04X} is not allowed in YAML", "Remove or escape it.")
     if not isinstance(error, yaml.MarkedYAMLError):
         return YamlError(None, f"is not YAML: {error}", None)
     line = error.problem_mark.line + 1 if error.problem_mark else None

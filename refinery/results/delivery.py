@@ -145,7 +145,7 @@ def why_not(export_path: str, folder: bool) -> str | None:
         return f"{export_path}: cannot be written: there is no such bucket or folder. Make it first"
     except OSError as error:
         reason = hide(str(error.strerror or error))
-        cure = "Credentials are those of the environment, as the driver looks for them"
+        cure = "The driver takes credentials from the environment"
         return f"{export_path}: cannot be written: {reason}. {cure}"
     return None
 

@@ -35,7 +35,7 @@ def filesystem(url: str, options: dict[str, Any] | None = None) -> tuple[Any, st
         fs, path = fsspec.url_to_fs(url, **(options or {}))
     except ImportError as error:
         raise DataError(
-            f"{url}: there is no driver for {scheme}:// ({said(error)}). {install_command('remote')} brings that of s3://"
+            f"{url}: there is no driver for {scheme}:// ({said(error)}). {install_command('remote')} installs the driver of s3://"
         ) from None
     except ValueError as error:
         cure = (
@@ -92,7 +92,7 @@ def of_input(url: str, error: Exception) -> Exception:
     if isinstance(error, FileNotFoundError):
         return DataError(f"{url}: there is no such object or folder")
     if isinstance(error, PermissionError):
-        cure = "Credentials are those of the environment, as the driver looks for them"
+        cure = "The driver takes credentials from the environment"
         return DataError(f"{url}: no access ({hide(said(error))}). {cure}")
     return DataError(f"{url}: cannot be read: {hide(said(error))}{_cure_of_hub(url)}")
 

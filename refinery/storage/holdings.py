@@ -111,4 +111,4 @@ def _seen(url: str) -> str:
     except OSError as error:
         reason = hide(error.strerror or said(error))
         what = f"{url}: cannot be examined, so it could be another's ({reason})"
-        raise OutputError(f"{what}. Credentials are those of the environment, as the driver looks for them") from error
+        raise OutputError(f"{what}. The driver takes credentials from the environment") from error

@@ -296,7 +296,7 @@ def test_a_folder_that_holds_something_else_is_refused(known: Path, tmp_path: Pa
     for text in ("", "{", "[]", "{}", *lists, f'{{"made_by": {{}}, "generations": [{outside}]}}'):
         (tmp_path / "strange").mkdir(exist_ok=True)
         (tmp_path / "strange" / "index.json").write_text(text)
-        attempt(tmp_path / "strange", "index.json is not that of an index")
+        attempt(tmp_path / "strange", "index.json is not the list of an index")
     [marks] = known.glob("marks-*")
     marks.rename(tmp_path / "elsewhere")
     attempt(known, f"has lost {marks.name}")

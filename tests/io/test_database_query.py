@@ -61,7 +61,7 @@ def test_every_query_has_one_order(database: Path, query: str, first: list[tuple
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ("SELECT random() FROM docs", "the query calls random, whose value is another one each time"),
+        ("SELECT random() FROM docs", "the query calls random, whose value differs each time"),
         ("SELECT n, now() FROM docs", "the query calls now, whose"),
         ("SELECT current_date", "the query calls current_date, whose"),
         ("SELECT * FROM docs USING SAMPLE 5", "the query draws a sample"),

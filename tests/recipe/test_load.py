@@ -313,7 +313,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     assert latin == "DIR/latin.yaml:2: is not UTF-8: byte 0xE9 cannot stand here. Save the file as UTF-8."
     assert failure(tmp_path / "utf16.yaml").startswith("DIR/utf16.yaml:1: is not UTF-8")
     control = failure(tmp_path / "control.yaml")
-    assert control == "DIR/control.yaml:2: the character U+0001 cannot stand in YAML. Remove or escape it."
+    assert control == "DIR/control.yaml:2: the character U+0001 is not allowed in YAML. Remove or escape it."
     assert "too large for a recipe" in failure(tmp_path / "corpus.jsonl")
     assert "cannot be read" in failure("a\0b.yaml")
 

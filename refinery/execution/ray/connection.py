@@ -237,7 +237,7 @@ def _knock(place: Address, resolved: str) -> None:
         reason = getattr(error, "strerror", None) or str(error)
         raise OperatorError(f"{place.name}: {resolved} does not answer: {reason}. {_CURES}") from None
     if alien:
-        raise OperatorError(f"{place.name}: what answers at {resolved} is no Ray cluster. {_CURES}")
+        raise OperatorError(f"{place.name}: the server at {resolved} is no Ray cluster. {_CURES}")
 
 
 def _show_token(place: Address, resolved: str) -> None:

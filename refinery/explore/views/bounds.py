@@ -126,7 +126,7 @@ def start(run: ExploredRun, query: Query) -> dict[str, Any]:
     """Start `refinery refilter` with the values of the body."""
     sets = sets_of(_changes(run, query))
     if not sets:
-        raise RecipeError([Problem("", "the values are those of the run, so there is nothing to make anew")])
+        raise RecipeError([Problem("", "the values equal the run's, so there is nothing to do")])
     return Refilters.of(run).start(sets)
 
 

@@ -62,7 +62,7 @@ class InputProfile:
         with self._input.histories() as histories:
             shards = list(histories.prepared.shards)
         if len(shards) != len(self._shards):
-            raise DataError("the input is cut into other shards than those of the run; run the recipe again")
+            raise DataError("the input is cut into other shards than in the run; run the recipe again")
         for at in np.argsort([(number * _STRIDE) % 1 for number in range(len(shards))], kind="stable").tolist():
             _, first, rows = self._shards[at]
             kept = self._kept(first, rows)

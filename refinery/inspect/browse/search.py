@@ -75,7 +75,7 @@ class Search:
         with self._input.histories() as histories:
             shards = list(histories.prepared.shards)
         if len(shards) != len(self._firsts):
-            raise DataError("the input is cut into other shards than those of the run; run the recipe again")
+            raise DataError("the input is cut into other shards than in the run; run the recipe again")
         for shard, (first, rows) in zip(shards, self._firsts, strict=True):
             wanted = self._candidates[slice(*np.searchsorted(self._candidates, [first, first + rows]))]
             if len(wanted):

@@ -162,7 +162,7 @@ def _see_that_it_can(stored: FinishedRun, old: Recipe, new: Recipe) -> None:
             what = f"{name} differs from that of the run and decides which samples are read"
             problems.append(Problem(name, what, f"{command} --set {name}=... runs with it."))
     if [step.name for step in old.steps] != [step.name for step in new.steps]:
-        what = "the steps differ from those of the run: only parameters can be changed"
+        what = "the steps differ from the run's: only parameters can be changed"
         problems.append(Problem("process", what, f"Change the recipe; {command} runs it."))
     if new.measure_only and not old.measure_only:
         what = "the run has removed samples before all was measured"

@@ -124,7 +124,7 @@ def _recorded(run: Path) -> tuple[RunDir | None, RunDigests]:
         _manifest(run_dir)
         raise DataError(
             f"{run}: no digests are recorded. A recipe with digests: true records them at the end of its run; "
-            f"refinery verify {run} --write records those of the files as they are now"
+            f"refinery verify {run} --write records the digests of the present files"
         )
     digests = RunDigests.read(run_dir.digests)
     if not _of_this_run(run_dir, digests):

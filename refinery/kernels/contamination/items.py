@@ -119,7 +119,7 @@ def items_of(one: EvaluationSet) -> Iterator[Item]:
         raise SetError(next(iter(missing.values())))
     if not with_text:
         raise SetError(
-            f"{printable(one.path)}: no item has a text in its fields; name those that have, as {PROMPT}: FIELD"
+            f"{printable(one.path)}: no item has a text in its fields; name the fields that have, as {PROMPT}: FIELD"
         )
 
 

@@ -170,6 +170,6 @@ def _require_unchanged(run_dir: RunDir, manifest: Mapping[str, Any]) -> None:
     for item in (*inputs, *_output_items(run_dir, manifest)):
         if not is_as_left(item):
             raise DataError(
-                f"{item['path']}: has changed since the run, so its digest would be that of another file. "
+                f"{item['path']}: has changed since the run, so its digest would be of another file. "
                 "Bring the file back, or run the recipe again"
             )

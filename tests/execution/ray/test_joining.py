@@ -88,7 +88,7 @@ def answering(answer: bytes) -> Iterator[str]:
 def test_a_server_that_is_no_cluster_is_not_waited_for(answer: bytes, scheme: str) -> None:
     with (
         answering(answer) as address,
-        pytest.raises(OperatorError, match="what answers at 127.0.0.1:.* is no Ray cluster"),
+        pytest.raises(OperatorError, match="the server at 127.0.0.1:.* is no Ray cluster"),
     ):
         connection._join(Unwilling("not reached"), connection._place_of(scheme + address), 1)
 

@@ -99,7 +99,7 @@ def test_a_machine_that_writes_elsewhere_is_named(tmp_path: Path) -> None:
     with pytest.raises(OutputError) as caught:
         checked(tmp_path, a=check_here, b=alone, c=alone)
     said = str(caught.value)
-    assert f"work_dir: {tmp_path}: what the machine host-b writes there is not seen here" in said
+    assert f"work_dir: {tmp_path}: a file that the machine host-b writes there is not visible here" in said
     assert "host-c" in said and "host-a" not in said and "all machines have mounted" in said
 
 
