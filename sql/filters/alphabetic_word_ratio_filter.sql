@@ -1,7 +1,7 @@
 /*---
 doc: >
   Keep samples in which at most max_ratio of the words, separated by white space, have no letter. A text without words is removed.
-  With `datamap`, a text of one word is removed, too, and letters are those of Rust, which include combining vowel signs.
+  With `datamap`, a text of one word is removed, too, and letters are as in Rust, which include combining vowel signs.
 version: 1
 peer: alphabetic_word_ratio_filter of DCLM and of datamap-rs
 params:

@@ -1,7 +1,7 @@
 /*---
 doc: >
   Keep samples whose average line length in characters lies in [min_len, max_len]. Line ends count as characters;
-  lines are those of str.splitlines, which also cuts at VT, FF, NEL, U+2028 and others. An empty text has 0.
+  lines are cut as by str.splitlines, also at VT, FF, NEL, U+2028 and others. An empty text has 0.
 version: 1
 peer: average_line_length_filter of Data-Juicer 1.6.1
 params:

@@ -1,7 +1,7 @@
 /*---
 doc: >
   Keep samples for which a DuckDB condition is true. It may name fields of the sample at that step, `text`, the
-  statistics of earlier steps (the latest, if two have the same name; `text_len_3` is that of step 3), and `_row`, the
+  statistics of earlier steps (the latest, if two have the same name; `text_len_3` belongs to step 3), and `_row`, the
   number of the sample in the input. NULL counts as false. Terms joined by AND are tried from left to right, up to the
   first that is not true. Aggregates, window functions, the clock and random values are refused; `hash(_row) % 10 = 0`
   selects a tenth of the samples, the same ones in every run. A subquery can read a file: `id IN (SELECT id FROM

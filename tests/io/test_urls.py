@@ -160,7 +160,9 @@ def test_no_access_is_no_missing_object(bucket: str, monkeypatch: pytest.MonkeyP
         raise PermissionError("Forbidden")
 
     monkeypatch.setattr(drivers.located(bucket)[0], "info", denied)
-    with pytest.raises(DataError, match=r"a.jsonl: no access \(Forbidden\). The driver takes credentials from the environment"):
+    with pytest.raises(
+        DataError, match=r"a.jsonl: no access \(Forbidden\). The driver takes credentials from the environment"
+    ):
         find([f"{bucket}/a.jsonl"])
 
 

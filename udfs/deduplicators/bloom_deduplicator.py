@@ -12,7 +12,7 @@ from refinery.kernels.dedup import paragraph_units, word_ngrams
 
 OPERATOR = {
     "doc": (
-        "Remove every paragraph of whose n-grams more than duplicate_threshold have occurred before, in earlier samples "
+        "Remove every paragraph if a share of more than duplicate_threshold of its n-grams has occurred before, in earlier samples "
         "or in earlier paragraphs of the same one; level: document removes such samples, and both removes such "
         "paragraphs, and samples of whose n-grams so many have occurred. Repetitions within a paragraph do not count. "
         "N-grams of removed paragraphs are not remembered, so nothing is removed for the sake of a text that is itself "
@@ -29,7 +29,7 @@ OPERATOR = {
             "type": "str",
             "default": "dclm",
             "choices": ["dclm", "datatrove"],
-            "doc": "Whose defaults: those of DCLM's BFF, or those of datatrove's filter of whole documents.",
+            "doc": "The tool with these defaults: DCLM's BFF, or datatrove's filter of whole documents.",
         },
         "level": {
             "type": "str",
@@ -58,7 +58,7 @@ OPERATOR = {
             "default": "kept",
             "default_when": [{"when": {"as": "datatrove"}, "default": "all"}],
             "choices": ["kept", "all"],
-            "doc": "N-grams that enter the filter: those of kept paragraphs (or samples), or all.",
+            "doc": "N-grams that enter the filter: only n-grams of kept paragraphs (or samples), or all.",
         },
         "normalize": {
             "type": "str",

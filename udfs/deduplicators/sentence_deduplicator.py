@@ -49,7 +49,7 @@ OPERATOR = {
         "drop_empty": {
             "type": "bool",
             "default": True,
-            "doc": "Remove a sample of which too little is left, as in datatrove; otherwise its text becomes empty.",
+            "doc": "Remove a sample if too little of it is left, as in datatrove; otherwise its text becomes empty.",
         },
         "lowercase": {"type": "bool", "default": True, "doc": "Compare in lower case."},
         "norm_numbers": {"type": "bool", "default": True, "doc": "Compare with every number as 0."},

@@ -60,7 +60,7 @@ OPERATOR = {
             "type": "int",
             "default": 1,
             "min": 0,
-            "doc": "Remove a sample of which fewer bytes, or nothing but white space, is left; with 0, none is.",
+            "doc": "Remove a sample if fewer bytes are left, or only white space; with 0, none is removed.",
         },
         "max_share": {
             "type": "float",

@@ -13,7 +13,7 @@ OPERATOR = {
         "(str.isalpha) per token, which can exceed 1. An empty text has 0."
     ),
     "version": 1,
-    "peer": "alphanumeric_filter of Data-Juicer 1.6.1, whose tokenizer is that of EleutherAI/pythia-6.9b-deduped",
+    "peer": "alphanumeric_filter of Data-Juicer 1.6.1, with the tokenizer of EleutherAI/pythia-6.9b-deduped",
     "resources": {"loads": {"tokenization": True}},
     "params": {
         "tokenization": {"type": "bool", "default": False, "doc": "Count letters per token, not characters."},

@@ -76,7 +76,7 @@ OPERATOR = {
             "type": "list[str]",
             "default": ["the", "be", "to", "of", "and", "that", "have", "with"],
             "nullable": True,
-            "doc": "Stop words, in exact letter case: `The` is not `the`. null: those of the default.",
+            "doc": "Stop words, in exact letter case: `The` is not `the`. null: the default.",
         },
         "language": {"type": "str", "default": "eng", "doc": "Code of the language whose words are counted."},
     },

@@ -14,7 +14,7 @@ from refinery.kernels.words import subwords
 OPERATOR = {
     "doc": (
         "Remove samples in which a group of min_period to max_period tokens is repeated in a row, with rep_count copies or more. "
-        "Generated and broken texts run into such loops. Tokens are those of a local tokenizer, without special ones."
+        "Generated and broken texts run into such loops. Tokens come from a local tokenizer, without special ones."
     ),
     "version": 1,
     "peer": "ngram_repetition_filter of datamap-rs",

@@ -7,7 +7,7 @@ import pyarrow as pa
 OPERATOR = {
     "doc": (
         "Keep samples whose length in units of length_type lies in [lower_bound, upper_bound]. Words of a text of ASCII "
-        "are runs of letters and digits, so don't is two; those of other texts are segments of UAX 29 with a letter or "
+        "are runs of letters and digits, so don't is two; words of other texts are segments of UAX 29 with a letter or "
         "digit. Without ignore_punctuation each ASCII mark is one more word, or in other texts each segment that is no "
         "white space. Sentences are the marks . ! ? and lines end at line feeds. Paragraphs are pieces between two line "
         "feeds that are no white space. There is at least one sentence and one paragraph. Characters are letters and digits, or "

@@ -12,8 +12,8 @@ from refinery.kernels.text import rust_patterns
 
 OPERATOR = {
     "doc": (
-        "Remove samples in whose text a regular expression matches, or with remove_matches false those in which it does not. "
-        "The syntax is that of Rust's crate regex: `.` is no line feed, $ is the end of the text, (?i) ignores case."
+        "Remove samples in whose text a regular expression matches, or with remove_matches false samples in which it does not. "
+        "The syntax is Rust's, of the crate regex: `.` is no line feed, $ is the end of the text, (?i) ignores case."
     ),
     "version": 1,
     "peer": "regex_text_filter of datamap-rs",

@@ -44,18 +44,23 @@ OPERATOR = {
         },
         "extra_domains": {"type": "str_or_list", "default": [], "nullable": True, "doc": "Domains and host names."},
         "extra_urls": {"type": "str_or_list", "default": [], "nullable": True, "doc": "Addresses."},
-        "banned_words": {"type": "str_or_list", "default": [], "nullable": True, "doc": "Words of which one removes."},
+        "banned_words": {
+            "type": "str_or_list",
+            "default": [],
+            "nullable": True,
+            "doc": "Words, one of which is enough to remove the sample.",
+        },
         "banned_subwords": {
             "type": "str_or_list",
             "default": [],
             "nullable": True,
-            "doc": "Parts of words of which one removes.",
+            "doc": "Parts of words, one of which is enough to remove the sample.",
         },
         "soft_banned_words": {
             "type": "str_or_list",
             "default": [],
             "nullable": True,
-            "doc": "Words of which several remove.",
+            "doc": "Words, several of which together remove the sample.",
         },
         "use_integrated_lists": {"type": "bool", "default": True, "doc": "Use the lists of the folder `lists`."},
         "lists": {

@@ -52,7 +52,7 @@ OPERATOR = {
             "default": None,
             "nullable": True,
             "min": 1,
-            "doc": "Maximum number of tokens of a text to use; null: that of the model.",
+            "doc": "Maximum number of tokens of a text to use; null: the model's own.",
         },
         "normalize": {"type": "bool", "default": True, "doc": "Scale embeddings to length 1."},
     },

@@ -225,7 +225,7 @@ OPERATOR = {
             "type": "str",
             "default": None,
             "nullable": True,
-            "doc": "Latest date that a page can have, such as that of the crawl; null: any.",
+            "doc": "Latest date that a page can have, such as the crawl's; null: any.",
         },
     },
     "writes": {"title_key": "VARCHAR", "author_key": "VARCHAR", "date_key": "VARCHAR", "language_key": "VARCHAR"},

@@ -37,7 +37,7 @@ OPERATOR = {
         "replace_lossy_sequences": {
             "type": "bool",
             "default": True,
-            "doc": "Mojibake of which a part is lost becomes U+FFFD.",
+            "doc": "Mojibake that has lost a part becomes U+FFFD.",
         },
         "decode_inconsistent_utf8": {
             "type": "bool",

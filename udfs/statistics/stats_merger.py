@@ -17,7 +17,7 @@ OPERATOR = {
     "params": {
         "input_folder": {
             "type": "path",
-            "doc": "Folder, or URL, with files such as {group}/{stat}/00000.json; may be that of stat_summary.export.",
+            "doc": "Folder, or URL, with files such as {group}/{stat}/00000.json; may be the same as stat_summary.export.",
         },
         "output_folder": {"type": "path", "doc": "Folder, or URL, that gets {group}/{stat}/metric.json."},
         "remove_input": {

@@ -12,7 +12,7 @@ from refinery.kernels.words import language_counts, language_words, word_stats
 OPERATOR = {
     "doc": (
         "Measure the words of each text: number, length, distinct words, capitals and stop words. Punctuation marks "
-        "are words, too. English words are those of spaCy's tokenizer, cut by a kernel; words of other languages are cut by "
+        "are words, too. English words equal spaCy's, cut by a kernel; words of other languages are cut by "
         "the library that datatrove takes. Every statistic is 0 for a text without words; lines are those of "
         "str.splitlines."
     ),
@@ -24,7 +24,7 @@ OPERATOR = {
             "type": "str",
             "default": "fast",
             "choices": ["fast", "spacy"],
-            "doc": "Without effect: English words are cut by the kernel, those of other languages by their library.",
+            "doc": "Without effect: English words are cut by the kernel, words of other languages by their library.",
         },
         "language": {
             "type": "str",

@@ -238,7 +238,9 @@ def has_arrived(place: SharedPlace, machine: str) -> bool:
 
 def lost(place: SharedPlace, machine: str) -> OutputError:
     """The error for a machine whose file the driver does not see."""
-    return OutputError(f"{place.key}: {place.url}: a file that the machine {machine} writes there is not visible here. {_CURE}")
+    return OutputError(
+        f"{place.key}: {place.url}: a file that the machine {machine} writes there is not visible here. {_CURE}"
+    )
 
 
 def _appears(url: str, name: str, text: str) -> bool:
