@@ -22,6 +22,6 @@ def test_the_demo_runs_in_any_folder_and_is_repeated_as_a_recipe(folder: Path, c
 def test_the_demo_overwrites_no_file(folder: Path, call: Call) -> None:
     Path("web_sample.yaml").write_text("mine", encoding="utf-8")
     done = call("demo")
-    assert done.code == 6 and "web_sample.yaml: is there already" in done.err
+    assert done.code == 6 and "web_sample.yaml: exists" in done.err
     assert Path("web_sample.yaml").read_text(encoding="utf-8") == "mine"
     assert not Path("web_sample.jsonl").exists()
