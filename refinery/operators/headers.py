@@ -292,13 +292,17 @@ def _only(path: Path, header: dict[str, Any], known: set[str]) -> None:
             raise OperatorError(f"{path}: unknown header field {name!r}{did_you_mean(name, known)}")
 
 
+_PARAM_FIELDS = {
+    *("type", "default", "nullable", "min", "max", "choices", "doc", "asset", "needed", "default_when", "default_for")
+}
+
+
 def _param(path: Path, name: str, spec: Any) -> Param:
     if not isinstance(spec, dict) or spec.get("type") not in PARAM_TYPES:
         raise OperatorError(f"{path}: parameter {name!r} needs a type, one of {', '.join(sorted(PARAM_TYPES))}")
-    _only(
-        path, spec, {"type", "default", "nullable", "min", "max", "choices", "doc", "asset", "needed", "default_when"}
-    )
+    _only(path, spec, _PARAM_FIELDS)
     default = spec.get("default")
+    default_for = tuple(tuple(item) if isinstance(item, list) else item for item in spec.get("default_for") or ())
     if spec["type"] in ("int", "float") and isinstance(default, (str, list)):
         cure = "YAML reads 1e9 as text, 1.0e+9 as a number"
         raise OperatorError(f"{path}: the default of parameter {name!r} is {default!r}, no number; {cure}")
@@ -307,7 +311,7 @@ def _param(path: Path, name: str, spec: Any) -> Param:
         type=spec["type"],
         default=tuple(default) if isinstance(default, list) else default,
         required="default" not in spec,
-        nullable=bool(spec.get("nullable", "default" in spec and default is None)),
+        nullable=bool(spec.get("nullable", "default" in spec and default is None)) or None in default_for,
         min=spec.get("min"),
         max=spec.get("max"),
         choices=tuple(spec["choices"]) if spec.get("choices") else None,
@@ -315,6 +319,7 @@ def _param(path: Path, name: str, spec: Any) -> Param:
         asset=str(spec.get("asset") or ""),
         needed=_needed(spec.get("needed")),
         default_when=tuple(spec.get("default_when") or ()),
+        default_for=default_for,
     )
 
 

@@ -64,6 +64,7 @@ class Param:
     asset: str = ""  # name of the file, or pattern of the files of a folder, that is looked for
     needed: Mapping[str, Any] = field(default_factory=dict)  # values of other parameters with which it is needed
     default_when: tuple[Mapping[str, Any], ...] = ()  # `when` and `default`: other defaults, by other parameters
+    default_for: tuple[Any, ...] = ()  # values that mean the default
 
 
 @dataclass(frozen=True)

@@ -198,6 +198,8 @@ class _Reader:
                 continue
             if name in specs:
                 value = self._value(operator, name, entry.node, specs[name], label)
+                if value in getattr(specs[name], "default_for", ()):
+                    value = _default_with(specs[name], params)
                 if name in params or value is not None:
                     params[name] = value
             else:

@@ -3,8 +3,8 @@ doc: Keep samples whose length in characters (Unicode code points) lies in [min_
 version: 1
 peer: text_length_filter of Data-Juicer 1.6.1
 params:
-  min_len: {type: int, default: 10, min: 0, doc: Fewest characters.}
-  max_len: {type: int, default: 9223372036854775807, min: 0, doc: Most characters.}
+  min_len: {type: int, default: 10, doc: Fewest characters.}
+  max_len: {type: int, default: 9223372036854775807, doc: Most characters.}
 stats:
   text_len: {type: BIGINT, doc: Characters in the text.}
 bounds:

@@ -5,13 +5,14 @@ doc: >
 version: 1
 peer: XMLHeaderFilter of NeMo Curator
 params:
-  char_prefix_search_length: {type: int, default: 100, min: 0, doc: Characters that are searched.}
+  char_prefix_search_length: {type: int, default: 100, doc: Characters that are searched.}
 stats:
   xml_header: {type: BIGINT, most: 1, doc: 1 for a text with the header; else 0.}
 examples:
   - {text: "<?xml version=\"1.0\"?>", stats: {xml_header: 1}, keep: false}
   - {text: "<?xml version=\"1.0\"?>", params: {char_prefix_search_length: 13}, stats: {xml_header: 0}, keep: true}
   - {text: "<?XML VERSION=\"1.0\"?>", stats: {xml_header: 0}, keep: true}
+  - {text: "<?xml version=\"1.0\"?>", params: {char_prefix_search_length: -20}, stats: {xml_header: 0}, keep: true}
   - {text: "", stats: {xml_header: 0}, keep: true}
 ---*/
 SELECT contains(left({{ text }}, {{ char_prefix_search_length | lit }}), '<?xml version=')::BIGINT AS xml_header,

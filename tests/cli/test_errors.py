@@ -22,7 +22,7 @@ RECIPE_MISTAKES: list[tuple[str, str, list[str]]] = [
     ("text_length_filter:", "text_lenght_filter:", ["recipe.yaml:8", "Did you mean 'text_length_filter'"]),
     ("min_len: 6", "minimum_len: 6", ["recipe.yaml:9", "Did you mean 'min_len'?"]),
     ("min_len: 6", "min_len: six", ["recipe.yaml:9", "text_length_filter.min_len must be a whole number, not 'six'"]),
-    ("min_len: 6", "min_len: -1", ["recipe.yaml:9", "at least 0"]),
+    ("np: 1", "np: 0", ["recipe.yaml:4", "at least 1"]),
     ("np: 1", "np: 1\nnp: 2", ["recipe.yaml:5", "np"]),
     ("np: 1", "np: {{ workers }}", ["recipe.yaml:4", "--var workers="]),
     ("np: 1", "np: ${REFINERY_TEST_UNSET}", ["recipe.yaml:4", "REFINERY_TEST_UNSET"]),

@@ -27,17 +27,15 @@ OPERATOR = {
         },
         "remove_citations": {"type": "bool", "default": True, "doc": "Cut out [1], [], [edit] and [citation needed]."},
         "filter_no_terminal_punct": {"type": "bool", "default": True, "doc": "Drop lines without an end mark."},
-        "min_num_sentences": {"type": "int", "default": 5, "min": -1, "doc": "Fewest sentences; -1: any number."},
+        "min_num_sentences": {"type": "int", "default": 5, "doc": "Fewest sentences; -1: any number."},
         "min_words_per_line": {
             "type": "int",
             "default": 3,
-            "min": -1,
             "doc": "Fewest words, between white space, of a line; -1: any number.",
         },
         "max_word_length": {
             "type": "int",
             "default": 1000,
-            "min": -1,
             "doc": "Most characters of a word of a line; -1: any number.",
         },
         "filter_lorem_ipsum": {"type": "bool", "default": True, "doc": "Remove samples with `lorem ipsum`."},

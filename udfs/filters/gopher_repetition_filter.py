@@ -24,28 +24,24 @@ OPERATOR = {
         "dup_line_frac": {
             "type": "float",
             "default": 0.3,
-            "min": 0,
             "nullable": True,
             "doc": "Largest share of lines that are copies of an earlier one.",
         },
         "dup_para_frac": {
             "type": "float",
             "default": 0.3,
-            "min": 0,
             "nullable": True,
             "doc": "Largest share of paragraphs that are copies of an earlier one.",
         },
         "dup_line_char_frac": {
             "type": "float",
             "default": 0.2,
-            "min": 0,
             "nullable": True,
             "doc": "Largest share of the text's characters in such lines.",
         },
         "dup_para_char_frac": {
             "type": "float",
             "default": 0.2,
-            "min": 0,
             "nullable": True,
             "doc": "Largest share of the text's characters in such paragraphs.",
         },

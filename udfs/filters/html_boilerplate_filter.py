@@ -18,7 +18,7 @@ OPERATOR = {
     "needs": {"bs4": "code"},
     "params": {
         "min_lang_content_ratio": {"type": "float", "default": 0.2, "doc": "Smallest share."},
-        "min_lang_content_num_chars": {"type": "int", "default": 100, "min": 0, "doc": "Fewest characters of text."},
+        "min_lang_content_num_chars": {"type": "int", "default": 100, "doc": "Fewest characters of text."},
     },
     "stats": {
         "html_boilerplate": {"type": "DOUBLE", "doc": "Characters of text per character; NULL for an empty page."}

@@ -39,7 +39,6 @@ OPERATOR = {
         "soft_word_threshold": {
             "type": "int",
             "default": 2,
-            "min": 0,
             "doc": "Different soft_banned_words that remove a sample.",
         },
         "extra_domains": {"type": "str_or_list", "default": [], "nullable": True, "doc": "Domains and host names."},

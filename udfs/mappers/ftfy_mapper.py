@@ -19,7 +19,7 @@ OPERATOR = {
         "ends and the normalization form stay as they are. fix_unicode_mapper has all fixes and NFC instead. Lines are "
         "repaired one by one. With unescape_html: auto, entities stay from the first line with a < on."
     ),
-    "version": 1,
+    "version": 2,
     "peer": "FTFYFormatter of datatrove 0.10.1 (results follow the release of ftfy; matched with 6.3.1)",
     "params": {
         "unescape_html": {
@@ -92,6 +92,8 @@ OPERATOR = {
         {"text": "“a”\r\nﬁ", "params": {"uncurl_quotes": True, "fix_line_breaks": True}, "out": '"a"\nﬁ'},
         {"text": "e\u0301½", "params": {"normalization": "NFKC"}, "out": "é1⁄2"},
         {"text": "\x1b[1mbold\x07", "params": {"remove_control_chars": False}, "out": "bold\x07"},
+        {"text": "ﬁ\x85", "params": {"fix_c1_controls": False}, "out": "ﬁ\x85"},
+        {"text": "“lâ€™Ã©tÃ©”", "params": {"decode_inconsistent_utf8": False}, "out": "“lâ€™Ã©tÃ©”"},
         {"text": "", "out": ""},
         {"text": "a", "params": {"unescape_html": "yes"}, "error": True},
     ],
@@ -119,7 +121,8 @@ def _fixer(fixes: tuple[str, ...], unescape: str, form: Any) -> tuple[Callable[[
     import ftfy
 
     names = {name: name in fixes for name in OPERATOR["params"] if name not in ("unescape_html", "normalization")}
-    config = ftfy.TextFixerConfig(**names, unescape_html=False, normalization=form, explain=False)
+    # As in datatrove, with explain: without it, ftfy's step for encodings ignores the parameters.
+    config = ftfy.TextFixerConfig(**names, unescape_html=False, normalization=form)
     with_entities = config._replace(unescape_html=True)
     place = {"auto": -1, "true": 1 << 62, "false": 0}[unescape]
     known = tables(form, tuple(name for name in MAPS if name in fixes))

@@ -17,14 +17,14 @@ OPERATOR = {
         "A text is cut into lines as by Python's str.splitlines and joined by line feeds, so a last line end is lost, "
         "and other line ends (CR LF, form feed, U+0085, U+2028 ...) become line feeds, also in texts without such a line."
     ),
-    "version": 1,
+    "version": 2,
     "peer": "SymbolLinesFormatter of datatrove 0.10.1",
     "params": {
         "symbols_to_remove": {
             "type": "list[str]",
             "default": None,
             "nullable": True,
-            "doc": "Single characters; null: the 130 punctuation marks and control characters of datatrove.",
+            "doc": "Single characters; null: datatrove's punctuation marks, control characters and marks that end a sentence in any script.",
         },
         "replace_char": {"type": "str", "default": "", "doc": "A line for each run of removed lines; empty for none."},
     },
@@ -47,6 +47,7 @@ OPERATOR = {
         {"text": "a\n|\nb", "params": {"symbols_to_remove": ["|"], "replace_char": "\n"}, "out": "a\n\n\nb"},
         {"text": "a\n\n  \n…》\nb", "out": "a\n\n  \nb"},
         {"text": "a\r\nb\x0cc\u2028d\n", "params": {"symbols_to_remove": []}, "out": "a\nb\nc\nd"},
+        {"text": "a\n\u0964 \u061f\nb\n\u1362", "out": "a\nb"},
         {"text": "|\t|\n--", "params": {"symbols_to_remove": ["|", "--"]}, "out": "|\t|\n--"},
         {"text": "|", "params": {"symbols_to_remove": ["|"]}, "out": ""},
         {"text": "", "out": ""},
@@ -57,8 +58,9 @@ OPERATOR = {
 def remove_symbol_lines(column: pa.Array, symbols: Sequence[str] | None, replacement: str) -> pa.Array:
     """Each text without its lines of symbols; NULL where nothing changes."""
     from refinery.kernels.dedup.minhash_normalize import PUNCTUATION
+    from refinery.kernels.words.mark_characters import END_MARKS
 
-    wanted = frozenset(PUNCTUATION if symbols is None else symbols)
+    wanted = frozenset([*PUNCTUATION, *END_MARKS] if symbols is None else symbols)
     single = {symbol for symbol in wanted if len(symbol) == 1}
     return delta(column, mark_rows, kinds(single), exact=partial(_without, symbols=single, replacement=replacement))
 

@@ -12,17 +12,19 @@ OPERATOR = {
         "separated by U+000A: a text of n line feeds has n + 1 lines, an empty one has one. Ratios are shares of all "
         "lines; with ignore_empty_lines, of lines with more than white space, while n_lines still counts all."
     ),
-    "version": 1,
+    "version": 2,
     "peer": "LineStats of datatrove 0.10.1, with its spelling of the parameters",
     "params": {
         "max_k_chars_per_line_tresholds": {
             "type": "list[int]",
             "default": [10, 30],
+            "default_for": [None],
             "doc": "Numbers n; for each, measure the share of lines of at most n characters.",
         },
         "min_k_chars_per_line_thresholds": {
             "type": "list[int]",
             "default": [2000, 10000],
+            "default_for": [None],
             "doc": "Numbers n; for each, measure the share of lines of at least n characters.",
         },
         "ignore_empty_lines": {"type": "bool", "default": False, "doc": "Leave out lines of white space alone."},
@@ -78,6 +80,11 @@ OPERATOR = {
           coalesce(_counts.duplicate_chars / nullif(_counts.chars, 0), 0) AS line_char_duplicates
     """,
     "examples": [
+        {
+            "text": "a",
+            "params": {"max_k_chars_per_line_tresholds": None, "min_k_chars_per_line_thresholds": []},
+            "stats": {"short_line_ratio_chars_10": 1.0, "short_line_ratio_chars_30": 1.0},
+        },
         {
             "text": "First line.\n\n - item\n - item\nNo end",
             "stats": {

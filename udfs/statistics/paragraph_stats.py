@@ -12,17 +12,19 @@ OPERATOR = {
         "consecutive line feeds; paragraphs of white space alone are ignored. The third of three line feeds belongs "
         "to the next paragraph. Every statistic is 0 for a text without paragraphs."
     ),
-    "version": 1,
+    "version": 2,
     "peer": "ParagraphStats of datatrove 0.10.1",
     "params": {
         "short_paragraph_max_chars_threshold": {
             "type": "list[int]",
             "default": [100],
+            "default_for": [None, []],
             "doc": "Numbers n; for each, measure the share of paragraphs of at most n characters.",
         },
         "long_paragraph_max_chars_threshold": {
             "type": "list[int]",
             "default": [1000],
+            "default_for": [None, []],
             "doc": "Numbers n; for each, measure the share of paragraphs of at least n characters.",
         },
         "ignore_empty_paragraphs": {

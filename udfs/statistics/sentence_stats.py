@@ -18,7 +18,7 @@ OPERATOR = {
         "line break does not end it. White space at its ends does not count. Every statistic is 0 for a text without "
         "sentences."
     ),
-    "version": 1,
+    "version": 2,
     "peer": "SentenceStats of datatrove 0.10.1",
     "resources": {"loads": {"language": {"not": ["eng", "en", "eng_Latn", "en_Latn"]}}},
     "params": {
@@ -36,11 +36,13 @@ OPERATOR = {
         "short_sentence_max_chars_threshold": {
             "type": "list[int]",
             "default": [20],
+            "default_for": [None, []],
             "doc": "Numbers n; for each, measure the share of sentences of at most n characters.",
         },
         "long_sentence_max_chars_threshold": {
             "type": "list[int]",
             "default": [75],
+            "default_for": [None, []],
             "doc": "Numbers n; for each, measure the share of sentences of at least n characters.",
         },
     },
@@ -105,6 +107,15 @@ OPERATOR = {
         {"text": " \n ", "stats": {"n_sentences": 0, "avg_sentence_length": 0.0}, "keep": True},
         {"text": "", "stats": {"n_sentences": 0, "short_sentence_ratio_20": 0.0}},
         {"text": "Eins. Zwei.", "params": {"language": "deu"}, "stats": {"n_sentences": 2}},
+        {
+            "text": "첫 문장입니다. 12345678901234567890 둘째 문장입니다.",
+            "params": {
+                "language": "kor",
+                "short_sentence_max_chars_threshold": [],
+                "long_sentence_max_chars_threshold": None,
+            },
+            "stats": {"avg_sentence_length": 8.5, "short_sentence_ratio_20": 1.0, "long_sentence_ratio_75": 0.0},
+        },
         {"text": "One.", "params": {"language": "no such"}, "error": True},
     ],
 }

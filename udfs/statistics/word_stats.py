@@ -16,7 +16,7 @@ OPERATOR = {
         "the library that datatrove takes. Every statistic is 0 for a text without words; lines are those of "
         "str.splitlines."
     ),
-    "version": 1,
+    "version": 2,
     "peer": "WordStats of datatrove 0.10.1",
     "resources": {"loads": {"language": {"not": ["eng", "en", "eng_Latn", "en_Latn"]}}},
     "params": {
@@ -39,11 +39,13 @@ OPERATOR = {
         "short_word_max_chars_threshold": {
             "type": "list[int]",
             "default": [3],
+            "default_for": [None, []],
             "doc": "Numbers n; for each, measure the share of words of at most n characters.",
         },
         "long_word_max_chars_threshold": {
             "type": "list[int]",
             "default": [7],
+            "default_for": [None, []],
             "doc": "Numbers n; for each, measure the share of words of at least n characters.",
         },
     },

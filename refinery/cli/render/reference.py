@@ -275,7 +275,8 @@ def _default(param: Param) -> str:
     if param.default == UNBOUNDED:
         return "no bound"
     others = [f"`{_json(rule['default'])}` with {_values(rule['when'])}" for rule in param.default_when]
-    return "; ".join([f"`{_json(param.default)}`", *others])
+    values = ", ".join(f"`{_json(value)}`" for value in param.default_for)
+    return "; ".join([f"`{_json(param.default)}`", *others, *([f"also for {values}"] if values else [])])
 
 
 def _values(params: Mapping[str, Any]) -> str:

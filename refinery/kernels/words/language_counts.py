@@ -26,12 +26,7 @@ def word_counts(
 
 def sentence_counts(texts: Sequence[str | None], short: Sequence[int], long: Sequence[int], language: str) -> pa.Array:
     """Struct for each text, NULL for NULL: sentences, their code points, numbers of short and long ones."""
-    rows = [
-        _lengths([one for part in language_words.sentences(text, language) if (one := part.strip())])
-        if text is not None
-        else None
-        for text in texts
-    ]
+    rows = [_lengths(language_words.stripped_sentences(text, language)) if text is not None else None for text in texts]
     return _struct(rows, ("sentences", "chars"), short, long)
 
 

@@ -65,10 +65,22 @@ def _tokenizer(key: Any) -> ChunkTokenizer | TextTokenizer:
 def sentences(text: str, language: str) -> list[str]:
     """Sentences of a text, one at least, with all white space: each begins where the last word of the one before ended."""
     if language in spacy_words.languages():
-        ends = [end for _, end in spacy_words.sentence_spans(text, language)]
+        ends = spacy_words.sentence_ends(_parts(text, language), language)
     else:
         ends = library_words.sentence_ends(text, language)
     return [text[a:b] for a, b in zip([0, *ends[:-1]], [*ends[:-1], len(text)], strict=False)]
+
+
+def stripped_sentences(text: str, language: str) -> list[str]:
+    """Sentences of a text without white space at their ends, as a library returns them: they need not be all of the text."""
+    if language not in spacy_words.languages():
+        return library_words.sentences(text, language)
+    return [one for part in _parts(text, language) for one in spacy_words.sentences(part, language)]
+
+
+def _parts(text: str, language: str) -> list[str]:
+    """Parts of a text that spaCy cuts into sentences by themselves."""
+    return library_words.japanese_parts(text) if spacy_words.languages()[language] == spacy_words.JAPANESE else [text]
 
 
 def english(column: pa.Array) -> pa.Array:

@@ -78,17 +78,22 @@ def sentence_ends(text: str, language: str) -> list[int]:
     library, _, code = languages()[language].partition("-")
     if library == "kiwi":
         return [sentence.end for sentence in _kiwi().split_into_sents(_LONG_NUMBER.sub("", text))]
-    sentences = [sentence.strip() for sentence in SPLITTERS[library].sentences(text, code) if sentence.strip()]
-    ends, end = [], 0
-    for sentence in sentences:
+    found, ends, end = sentences(text, language), [], 0
+    for sentence in found:
         end = text.index(sentence, end) + len(sentence)
         ends.append(end)
-    return [len(text)] if len(sentences) == 1 else ends
+    return [len(text)] if len(found) == 1 else ends
+
+
+def sentences(text: str, language: str) -> list[str]:
+    """Sentences of a text without white space at their ends; blank ones are left out."""
+    library, _, code = languages()[language].partition("-")
+    return [one for sentence in SPLITTERS[library].sentences(text, code) if (one := sentence.strip())]
 
 
 def japanese(text: str) -> list[str]:
     """Words of a Japanese text by Sudachi, as spaCy takes them; white space among them."""
-    return [word.surface() for part in _parts(text) for word in _sudachi().tokenize(part)]
+    return [word.surface() for part in japanese_parts(text) for word in _sudachi().tokenize(part)]
 
 
 def _kept(name: str, load: Callable[[], Any]) -> Any:
@@ -107,7 +112,7 @@ def _sudachi() -> Any:
     return _kept("sudachi", load)
 
 
-def _parts(text: str) -> list[str]:
+def japanese_parts(text: str) -> list[str]:
     """Parts of a text that Sudachi takes, which datatrove cuts without regard to words."""
     size = len(text.encode())
     most = max(int(_MOST_BYTES * (len(text) / size if size else 1) - _STEP), 1)

@@ -96,6 +96,10 @@ def sentences(text: str, language: str) -> list[str]:
     return [sentence for sentence in stripped if sentence]
 
 
-def sentence_spans(text: str, language: str) -> list[tuple[int, int]]:
-    """Begin and end of each sentence of a text, in characters; blank ones among them."""
-    return [(span.start_char, span.end_char) for span in _pipeline_of(language)(text).sents]
+def sentence_ends(parts: list[str], language: str) -> list[int]:
+    """End of each sentence of a text, in characters; blank ones among them. A part begins where the last sentence ended."""
+    ends: list[int] = []
+    for part in parts:
+        start = ends[-1] if ends else 0
+        ends += [start + span.end_char for span in _pipeline_of(language)(part).sents]
+    return ends

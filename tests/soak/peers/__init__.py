@@ -1,0 +1,1 @@
+"""Random documents and parameters, and scripts that run the operators of other tools over them."""

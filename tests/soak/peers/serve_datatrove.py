@@ -1,0 +1,60 @@
+"""Run blocks of datatrove over documents; started with datatrove's Python as `serve_datatrove.py DOCS JOBS RESULTS`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import serve
+from datatrove.data import Document
+from datatrove.pipeline import filters, formatters, stats
+from datatrove.utils import word_tokenizers
+
+once = word_tokenizers.load_word_tokenizer
+
+
+@lru_cache(None)
+def remembering(language: str) -> Any:
+    """The tokenizer of a language; it cuts each text once for all jobs."""
+    found = once(language)
+    for name in ("word_tokenize", "sent_tokenize", "span_tokenize"):
+        setattr(found, name, lru_cache(None)(getattr(found, name)))
+    return found
+
+
+word_tokenizers.load_word_tokenizer = remembering
+for module in (stats.word_stats, stats.sentence_stats, stats.contamination_stats):
+    module.load_word_tokenizer = remembering
+
+
+def block(op: str, params: dict[str, Any]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """A function that applies a block of this class to one document."""
+    if hasattr(filters, op):
+        kept = getattr(filters, op)(**params)
+        return lambda doc: filtered(kept, document(doc))
+    if hasattr(formatters, op):
+        return lambda doc: {"text": getattr(formatters, op)(**params).format(doc["text"])}
+    norm = {name: params.pop(name) for name in list(params) if name in NORM}
+    if norm:
+        params["norm_config"] = TextNormConfig(**norm)
+    measure = getattr(stats, op)("/tmp", **params)
+    return lambda doc: {"stats": measure.extract_stats(document(doc))}
+
+
+NORM = ("lowercase", "norm_whitespace", "remove_punctuation", "norm_unicode_diacritics", "norm_numbers", "norm_weekdays", "norm_monthnames")  # fmt: skip
+from datatrove.utils.text import TextNormConfig  # noqa: E402
+
+
+def document(doc: dict[str, Any]) -> Document:
+    return Document(doc["text"], doc["id"], metadata={"url": doc["url"]})
+
+
+def filtered(block: Any, doc: Document) -> dict[str, Any]:
+    found = block.filter(doc)
+    keep, reason = found if isinstance(found, tuple) else (found, None)
+    return {"keep": bool(keep), "reason": reason, "text": doc.text if keep else None}
+
+
+serve.serve(block, *sys.argv[1:])
