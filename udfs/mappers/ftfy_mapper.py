@@ -92,7 +92,7 @@ OPERATOR = {
         {"text": "“a”\r\nﬁ", "params": {"uncurl_quotes": True, "fix_line_breaks": True}, "out": '"a"\nﬁ'},
         {"text": "e\u0301½", "params": {"normalization": "NFKC"}, "out": "é1⁄2"},
         {"text": "\x1b[1mbold\x07", "params": {"remove_control_chars": False}, "out": "bold\x07"},
-        {"text": "ﬁ\x85", "params": {"fix_c1_controls": False}, "out": "ﬁ\x85"},
+        {"text": "â€� x", "params": {"replace_lossy_sequences": False}, "out": "â€� x"},
         {"text": "“lâ€™Ã©tÃ©”", "params": {"decode_inconsistent_utf8": False}, "out": "“lâ€™Ã©tÃ©”"},
         {"text": "", "out": ""},
         {"text": "a", "params": {"unescape_html": "yes"}, "error": True},
