@@ -15,6 +15,7 @@ import httpx
 import pytest
 
 from refinery.storage.run_folder import RunDir
+from tests import commands
 from tests.runs import refine, texts
 from tests.waiting import HANG
 
@@ -62,14 +63,14 @@ def test_the_printed_address_shows_the_page_until_ctrl_c(page: tuple[subprocess.
 
 def test_a_port_that_is_taken_is_an_error(folder: Path) -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
-        code, message = ended(folder, "--port", taken.getsockname()[1])
+        code, message = commands.command("explore", str(folder), "--port", str(taken.getsockname()[1]))
     assert code == 6 and "Name another --port" in message
 
 
 def test_a_folder_without_a_run_is_an_error(tmp_path: Path, folder: Path) -> None:
-    code, message = ended(tmp_path)
+    code, message = commands.command("explore", str(tmp_path))
     assert code == 3 and "no finished run here" in message
-    code, message = ended(folder, "--with", tmp_path / "none")
+    code, message = commands.command("explore", str(folder), "--with", str(tmp_path / "none"))
     assert code == 2 and "does not exist" in message
 
 

@@ -120,18 +120,19 @@ def test_values_of_odd_layouts_stay_wherever_they_are_cut(name: str) -> None:
             assert found.type == plain_type(array.type)
 
 
-@pytest.mark.parametrize("name", list(ODD))
-def test_odd_layouts_are_exported_from_python_as_tables_and_as_streams(tmp_path: Path, name: str) -> None:
-    if name == "views in fixed lists" and int(pa.__version__.split(".")[0]) < 26:
-        pytest.skip("pyarrow before 26 cannot read the NULLs of such lists that it has written to Parquet")
-    table = pa.table({"text": ["one", "two", "three", "four"], "x": ODD[name]})
+def test_odd_layouts_are_exported_from_python_as_tables_and_as_streams(tmp_path: Path) -> None:
+    columns = dict(ODD)
+    if int(pa.__version__.split(".")[0]) < 26:  # it cannot read the NULLs of such lists that it has written to Parquet
+        del columns["views in fixed lists"]
+    table = pa.table({"text": ["one", "two", "three", "four"], **columns})
     mixed = pa.concat_tables([table.slice(1), table.slice(0, 1)])
     for dataset in (mixed, iter(mixed.to_batches())):
         run = refinery.run(
             {"export_path": str(tmp_path / "k.parquet"), "process": ["whitespace_normalization_mapper"]},
             dataset=dataset,
         )
-        assert run.to_arrow().select(["text", "x"]).to_pylist() == mixed.to_pylist()
+        kept = run.to_arrow()
+        assert {name: kept[name].to_pylist() for name in mixed.column_names} == mixed.to_pydict()
 
 
 WIDER = {

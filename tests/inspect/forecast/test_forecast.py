@@ -18,6 +18,7 @@ from refinery.execution.open import open_recipe
 from refinery.inspect.forecast.forecast import Forecast, ForecastRequest, forecast
 from tests.commands import caller
 from tests.runs import write_lines
+from tests.sampling import named
 
 COUNT, ROWS = 4000, 500
 
@@ -122,7 +123,11 @@ def test_every_figure_has_bounds(of_filters: Forecast) -> None:
     assert of_filters.seconds.value > 0 and of_filters.processor > 0
 
 
-@pytest.mark.parametrize("suffix", ["jsonl.gz", "json", "csv", "parquet", "hive"])
+# Lines that are unpacked, rows of groups, several files; the others are unpacked or cut as these.
+@pytest.mark.parametrize(
+    "suffix",
+    named({name: name for name in ("jsonl.gz", "json", "csv", "parquet", "hive")}, "jsonl.gz", "parquet", "hive"),
+)
 def test_formats_of_which_no_single_line_can_be_read(suffix: str, tmp_path: Path) -> None:
     found = forecast_of(content_of(write(tmp_path, suffix), FILTERS))
     assert abs(found.rows.value / COUNT - 1) < 0.1
@@ -133,7 +138,7 @@ def test_formats_of_which_no_single_line_can_be_read(suffix: str, tmp_path: Path
 DEDUPLICATED: list[Any] = [{"document_deduplicator": None}, {"text_length_filter": {"min_len": 10}}]
 
 
-@pytest.mark.parametrize("kind", ["pairs", "adjacent", "huge", "none"])
+@pytest.mark.parametrize("kind", named({kind: kind for kind in ("pairs", "adjacent", "huge", "none")}, "pairs", "huge"))
 def test_copies_are_extrapolated(kind: str, tmp_path: Path) -> None:
     """Every fourth sample is a copy: of a sample far away, of the one before, or of one and the same."""
     whose: dict[str, Callable[[int], int]] = {

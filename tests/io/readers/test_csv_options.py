@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import refinery
 from refinery.errors import RefineryError
 from refinery.execution.open import open_recipe
 from tests.runs import exported, rows
+from tests.sampling import first_of_each
 
 ROWS = [(f"Übung {k}; \"so\" 'und'\tso, ja\n" * (k % 3) + f"Größe {k}", k) for k in range(400)]
 
@@ -35,9 +37,14 @@ def run(tmp_path: Path, data: bytes, size: int = 1 << 30, name: str = "a.csv", *
     return refinery.run({"dataset": source, **places, "np": 2, "shard_size": size, "process": steps})
 
 
-@pytest.mark.parametrize("size", [1 << 30, 4_000])
-@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-@pytest.mark.parametrize("quote", ['"', "'"])
+# A file that is cut into shards; one that is not is `long`.
+SIZES = [4_000, pytest.param(1 << 30, marks=pytest.mark.long)]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(
+    ("quote", "delimiter"), first_of_each(product("\"'", ",;\t|"), lambda quote, delimiter: (quote, delimiter in ",|"))
+)
 def test_marks(tmp_path: Path, delimiter: str, quote: str, size: int) -> None:
     found = run(tmp_path, text(quote, delimiter).encode(), size, delimiter=delimiter, quote=quote)
     assert [(row["text"], row["n"]) for row in exported(found)] == ROWS
@@ -50,7 +57,7 @@ def test_without_quotes_every_line_is_a_record(tmp_path: Path) -> None:
     assert [(row["text"], row["n"]) for row in found] == [('"a', 1), ('b"', 2), ('""', 3)]
 
 
-@pytest.mark.parametrize("size", [1 << 30, 4_000])
+@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "utf-16", "utf-16-be", "utf-8-sig", "utf-32"])
 def test_encodings(tmp_path: Path, encoding: str, size: int) -> None:
     found = run(tmp_path, text().encode(encoding), size, encoding=encoding)
