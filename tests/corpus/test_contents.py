@@ -20,8 +20,10 @@ from refinery.corpus.verification import verify
 from refinery.errors import DataError
 from tests.commands import command
 from tests.corpus.living import Living, near_copies
+from tests.sampling import named
 
 VERIFIED = {"document_minhash_deduplicator": {"jaccard_threshold": 0.6, "window_size": 2, "verify": True}}
+STATE = ("stage_1/keys", "stage_2/samples/values", "state.json")  # its files, of each kind
 STEPS = [{"document_line_deduplicator": {"frequency_threshold": 2}}, VERIFIED]
 
 
@@ -166,7 +168,7 @@ def test_the_recipe_of_a_snapshot(original: Living) -> None:
         recipe.write_text(text)
 
 
-@pytest.mark.parametrize("name", ["stage_1/keys", "stage_2/samples/values", "state.json"])
+@pytest.mark.parametrize("name", named({name: name for name in STATE}, "stage_2/samples/values"))
 def test_a_file_of_the_state(copy: Living, name: str) -> None:
     state = CorpusFolder(copy.place).state(3)
     flip([file for file in sorted(state.rglob("*")) if file.is_file() and name in file.as_posix()][-1], 40)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,9 +44,9 @@ def living(tmp_path_factory: pytest.TempPathFactory) -> Living:
     return made
 
 
-@pytest.mark.parametrize("moment", MOMENTS)
-def test_a_stopped_add(living: Living, moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    before, rows = living.kept(), near_copies(random.Random(moment), 6, 1000 * (1 + list(MOMENTS).index(moment)))
+def stopped(living: Living, moment: str, rows: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+    """An add that is stopped at a moment, which leaves the samples as they were."""
+    before = living.kept()
     owner, name = MOMENTS[moment]
 
     def stop(*_: object, **__: object) -> None:
@@ -55,8 +56,23 @@ def test_a_stopped_add(living: Living, moment: str, monkeypatch: pytest.MonkeyPa
         patch.setattr(owner, name, stop)
         with pytest.raises(Killed):
             living.add(rows)
-    assert living.kept() == before
     living.parts.pop()
+    assert living.kept() == before, moment
+
+
+def test_an_add_that_was_stopped_at_each_moment(living: Living, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = near_copies(random.Random(6), 6, 7000)
+    for moment in MOMENTS:
+        stopped(living, moment, rows, monkeypatch)
+    living.add(rows)
+    living.require_promise()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_stopped_add(living: Living, moment: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = near_copies(random.Random(moment), 6, 1000 * (1 + list(MOMENTS).index(moment)))
+    stopped(living, moment, rows, monkeypatch)
     living.add(rows)
     living.require_promise()
 

@@ -53,27 +53,26 @@ def walk(folder: Path, steps: list[Any], seed: int, changes: int, lines: bool, e
         living.require_promise()
 
 
-@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize("name", ["minhash verified", "several", "simhash", "substring"])
 def test_random_changes(tmp_path: Path, name: str) -> None:
-    seed = list(STEPS).index(name)
-    walk(tmp_path, STEPS[name], seed, 4, lines=seed % 2 == 0)
+    """Two adds and a withdrawal; `test_engine.py` has other deduplicators."""
+    walk(tmp_path, STEPS[name], 2, 3, lines=name in ("several", "simhash"))
 
 
-@pytest.mark.parametrize("name", ["minhash verified", "several"])
-def test_random_changes_by_runs_over_everything(tmp_path: Path, name: str) -> None:
-    walk(tmp_path, STEPS[name], 50, 3, lines=name == "several", engine="reference")
+def test_random_changes_by_runs_over_everything(tmp_path: Path) -> None:
+    walk(tmp_path, STEPS["several"], 12, 3, lines=True, engine="reference")
 
 
 def test_engines_take_turns(tmp_path: Path) -> None:
     chance, living = random.Random(8), Living(tmp_path, STEPS["several"])
     for first, engine in ((0, "incremental"), (100, "reference"), (200, "incremental")):
         living.add(near_copies(chance, 8, first), Settings(engine=engine))
-        living.require_promise()
+    living.require_promise()
     with Corpus(living.place) as corpus:
         assert [made.engine for made in corpus.snapshots] == ["incremental", "reference", "incremental"]
 
 
-@pytest.mark.parametrize("engine", ["incremental", "reference"])
+@pytest.mark.parametrize("engine", ["incremental", pytest.param("reference", marks=pytest.mark.long)])
 def test_small_files_are_merged(tmp_path: Path, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Snapshots before and after are as they were published."""
     monkeypatch.setattr(levels, "EACH", 2)
