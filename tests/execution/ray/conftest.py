@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import chdir
+from contextlib import chdir, nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conftest import ROOT
+from tests.examples import ALL
 from tests.faulty_proxy import Faults, faulty
 from tests.s3 import s3_server
 
@@ -77,8 +78,26 @@ def cluster(storage: str, elsewhere: Path) -> Iterator[Any]:
         os.environ.pop("PYTHONPATH") if before is None else os.environ.update(PYTHONPATH=before)
 
 
+@pytest.fixture(scope="session")
+def _shared_actors() -> Iterator[None]:
+    """Runs share the actors that clean up and report, but in `make soak` and with the fixture `actors`."""
+    from tests.execution.ray.actors import shared
+
+    with nullcontext() if ALL else shared():
+        yield
+
+
+@pytest.fixture(scope="module")
+def actors() -> Iterator[None]:
+    """Runs of the module have actors of their own, as those of users."""
+    from tests.execution.ray.actors import own
+
+    with own():
+        yield
+
+
 @pytest.fixture
-def driver(cluster: Any) -> Any:
+def driver(cluster: Any, _shared_actors: None) -> Any:
     """This process as a driver of the cluster."""
     import ray
 

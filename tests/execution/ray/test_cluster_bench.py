@@ -13,6 +13,7 @@ from bench import cluster as bench
 from tests.bench.test_cluster_model import COSTS
 
 
+@pytest.mark.long
 def test_from_documents_to_tables(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -70,7 +70,8 @@ COMPARED: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("seen", "step"), sampled(COMPARED))
+@pytest.mark.long  # tests/execution/ray/test_lost_machines.py has one
+@pytest.mark.parametrize(("seen", "step"), COMPARED)
 def test_a_machine_that_goes_while_tasks_compare(
     cluster: Any, driver: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen: str, step: dict[str, Any]
 ) -> None:

@@ -37,6 +37,10 @@ def test_everything_on_object_storage(
     monkeypatch.setattr(faults, "rate", 0.0)
     assert faults.failed.total() > before
     assert_same(one, other, "shards", "quarantine")
+    files = rows(other, "quarantine", "file, line, error")
+    assert files == [(f"{url}/data/in.jsonl", *rest) for _, *rest in rows(one, "quarantine", "file, line, error")]
+    assert rows(other, "table_parts", f"bool_and(starts_with(path, '{url}/run/'))") == [(True,)]
+    assert len(other.outputs) > 1 and all(str(path).startswith(f"{url}/kept/") for path in other.outputs)
     assert not [name for name in open_store(url).names() if ".tmp" in name or "/joined/" in name]
     again = on_ray(tmp_path, STEPS, **keys)
     assert rows(again, "shards", "min(reused)") == [(2,)]

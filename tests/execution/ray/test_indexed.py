@@ -49,7 +49,7 @@ def without_ids(run: Run, ids: dict[str, str]) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize(
-    "kind", ["ordered", "verified", *(pytest.param(k, marks=pytest.mark.long) for k in ("equal", "bands", "near"))]
+    "kind", ["verified", *(pytest.param(k, marks=pytest.mark.long) for k in ("equal", "ordered", "bands", "near"))]
 )
 def test_three_runs_with_one_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     [(name, params)] = STEPS[kind].items()

@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from refinery.errors import OperatorError, RecipeError
-from refinery.execution.ray import connection
+from refinery.execution.ray import authentication, connection
 from refinery.execution.ray.scheduling import TaskResources, of_stage
 from refinery.operators import Library
 from refinery.recipe import Step
@@ -155,7 +155,8 @@ class Unwilling:
         ("something else", "ray start --head"),
     ],
 )
-def test_why_a_cluster_cannot_be_joined(reason: str, cure: str) -> None:
+def test_why_a_cluster_cannot_be_joined(reason: str, cure: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(authentication, "_SECONDS", 0.1)  # nobody answers to the token
     with answering(b"\0\0\0\x04") as address, pytest.raises(OperatorError) as caught:
         connection._join(Unwilling(reason), connection._place_of(address), 1)
     said = str(caught.value)

@@ -19,6 +19,8 @@ from tests.runs import rows, write_lines
 from tests.sampling import named
 from tests.waiting import HANG
 
+pytestmark = pytest.mark.usefixtures("_shared_actors", "actors")
+
 KEYS = {"shard_size": 10_000, "np": 2}
 STEPS: list[Any] = [
     "clean_email_mapper",

@@ -60,7 +60,7 @@ def evaluation(folder: Path) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("layout", ["whole", "parts"])
+@pytest.mark.parametrize("layout", ["parts", pytest.param("whole", marks=pytest.mark.long)])
 def test_everything(driver: Any, tmp_path: Path, operators: Path, layout: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if layout == "parts":
         in_parts(monkeypatch)
@@ -154,6 +154,7 @@ def test_near_values_are_found_by_a_task(driver: Any, tmp_path: Path, monkeypatc
     assert_same(one, other)
 
 
+@pytest.mark.long  # tests/execution/ray/test_indexed.py has one
 def test_an_index_goes_on_from_run_to_run(driver: Any, tmp_path: Path) -> None:
     found = []
     for run, where in ((local, "a"), (on_ray, "b")):

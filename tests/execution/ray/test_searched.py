@@ -53,7 +53,7 @@ def test_embeddings_of_other_lengths_are_found_in_any_share(tmp_path: Path, monk
     assert any("no sample has an embedding" in note for note in found.warnings)
 
 
-@pytest.mark.parametrize("by", ["key", ""])
+@pytest.mark.parametrize("by", ["key", pytest.param("", marks=pytest.mark.long)])
 def test_a_matcher_of_a_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str) -> None:
     folder = recrawls.operators_with_matcher(tmp_path / "own")
     path = folder / "matchers" / "window.py"

@@ -12,7 +12,11 @@ from tests.execution.ray.runs import assert_same, in_partitions, local, on_ray
 from tests.runs import exported, rows, write_lines
 
 
-@pytest.mark.parametrize("own", [{"cluster": "star"}, {"verify": "kept"}, {"cluster": "connected"}], ids=str)
+@pytest.mark.parametrize(
+    "own",
+    [{"verify": "kept"}, {"cluster": "connected"}, pytest.param({"cluster": "star"}, marks=pytest.mark.long)],
+    ids=str,
+)
 def test_on_a_cluster(driver: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: dict[str, Any]) -> None:
     in_partitions(monkeypatch)
     samples = [{**sample, "id": f"{part}-{sample['id']}"} for part in range(3) for sample in shuffled(part)]

@@ -14,7 +14,6 @@ from refinery.storage.open import open_store
 from tests.execution.ray.runs import assert_same, in_partitions, in_parts, local, on_ray, samples
 from tests.runs import rows, settings, write_lines
 from tests.s3 import make_bucket
-from tests.sampling import sampled
 
 KEYS = {"shard_size": 40_000, "np": 2, "open_tracer": True, "trace_num": 2}
 STEPS = [
@@ -40,7 +39,8 @@ def test_parts_on_object_storage(driver: Any, tmp_path: Path) -> None:
     assert rows(again, "shards", "min(reused)") == [(4,)]
 
 
-@pytest.mark.parametrize(("steps", "stages"), sampled([(STEPS[:2], 2), (STEPS, 4)]))
+@pytest.mark.long  # the same, on storage that fails: tests/execution/ray/test_faulty_storage.py
+@pytest.mark.parametrize(("steps", "stages"), [(STEPS[:2], 2), (STEPS, 4)])
 def test_input_and_export_on_object_storage(
     driver: Any, tmp_path: Path, steps: list[Any], stages: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,6 +23,8 @@ from tests.execution.ray.runs import on_ray
 from tests.runs import operator_folder, rows, settings, texts, write_lines
 from tests.waiting import until
 
+pytestmark = pytest.mark.usefixtures("_shared_actors", "actors")
+
 SLOW = """
     import logging
     time.sleep(0.02)
