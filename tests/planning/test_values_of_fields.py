@@ -28,7 +28,7 @@ from refinery.kernels.core.arrow import of_texts, texts
 from refinery.planning.input_schema import schema_of_fields
 from refinery.recipe.stat_summary import StatSummary
 from refinery.workers.worker import Worker
-from tests.examples import share_of
+from tests.examples import ALL, share_of
 
 LARGE = 2**53
 SCALARS = st.sampled_from(
@@ -103,20 +103,28 @@ def literal(sql: str) -> Any:
     return json.loads(sql.replace("'", '"'))
 
 
-@settings(max_examples=share_of(400, 20), deadline=None)
-@given(LISTS, st.sampled_from(LITERALS), st.booleans())
-def test_equality_is_that_of_values(values: list[str], sql: str, nested: bool) -> None:
-    name = "m.v" if nested else "v"
-    for where, right in (
-        (f"{name} = {sql}", lambda value: value is not MISSING and alike(value, literal(sql))),
-        (f"{name} IN ({sql}, 7)", lambda value: value is not MISSING and alike(value, literal(sql))),
-        (f"{name} IS NULL", lambda value: value is MISSING),
-        (f"{name} <> {sql}", lambda value: value is not MISSING and not alike(value, literal(sql))),
-        (f"coalesce({name}, 3) = {sql}", lambda value: value is not MISSING and alike(value, literal(sql))),
-    ):
-        rows = answers(values, {"sql_filter": {"where": where}}, nested)
-        kept = {at: row["_dropped"] is None for at, row in rows.items()}
-        assert kept == {at: right(python(values[at])) for at in rows}, (where, values)
+# Conditions on a field and a literal, with their answer for a value that is there and equal, there and another, or missing.
+CONDITIONS = {
+    "{0} = {1}": (True, False, False),
+    "{0} IN ({1}, 7)": (True, False, False),
+    "{0} IS NULL": (False, False, True),
+    "{0} <> {1}": (False, True, False),
+    "coalesce({0}, 3) = {1}": (True, False, False),
+}
+
+
+@settings(max_examples=2000 if ALL else 40, deadline=None)
+@given(LISTS, st.sampled_from([*CONDITIONS]), st.sampled_from(LITERALS), st.booleans())
+def test_equality_is_that_of_values(values: list[str], condition: str, sql: str, nested: bool) -> None:
+    equal, other, missing = CONDITIONS[condition]
+    where = condition.format("m.v" if nested else "v", sql)
+    rows = answers(values, {"sql_filter": {"where": where}}, nested)
+    kept = {at: row["_dropped"] is None for at, row in rows.items()}
+    right = {
+        at: missing if value is MISSING else equal if alike(value, literal(sql)) else other
+        for at, value in ((at, python(values[at])) for at in rows)
+    }
+    assert kept == right, (where, values)
 
 
 @settings(max_examples=share_of(400, 20), deadline=None)

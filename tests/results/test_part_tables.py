@@ -23,6 +23,7 @@ from refinery.results.views.create import VIEWS
 from tests.commands import command
 from tests.results.test_many import RECIPES, samples
 from tests.runs import content, settings, write_lines
+from tests.sampling import named
 
 pytestmark = pytest.mark.usefixtures("comments")
 
@@ -35,19 +36,21 @@ GROUPED: dict[str, Any] = {
 }
 
 
+def in_parts_of(patch: pytest.MonkeyPatch) -> None:
+    """Make tables of any size as parts, of 40 samples each."""
+    patch.setattr(stat_summary, "BLOCK", 40)
+    patch.setattr(table_maker, "HERE", -1)
+    patch.setattr(table_maker, "SIZE", 40)
+
+
 @pytest.fixture
 def in_parts(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Make tables of any size as parts, of 40 samples each."""
-
-    def force(size: int = 40) -> None:
-        monkeypatch.setattr(table_maker, "HERE", -1)
-        monkeypatch.setattr(table_maker, "SIZE", size)
-
+    """Make tables of any size as parts, from a call on."""
     monkeypatch.setattr(stat_summary, "BLOCK", 40)
-    return force
+    return lambda: in_parts_of(monkeypatch)
 
 
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("name", named({name: name for name in RECIPES}, "samples go", "units go"))
 def test_parts_have_the_rows_of_tables(name: str, in_parts: Any, tmp_path: Path) -> None:
     write_lines(tmp_path / "in.jsonl", [*samples(), "not json", {"id": 151, "text": "the last one of them all"}])
     keys = {"shard_size": 1_400, "open_tracer": True, "trace_num": 20, "use_cache": False}
@@ -105,11 +108,26 @@ def test_pieces_hold_every_shard_once(counts: list[int], size: int) -> None:
     assert all(count >= size for count in held[:-1]) and (held[-1] or not any(counts))
 
 
+@pytest.fixture(scope="module")
+def made(comments: None, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run with tables in parts."""
+    with pytest.MonkeyPatch.context() as patch:
+        in_parts_of(patch)
+        return run_in(tmp_path_factory.mktemp("made"))
+
+
+def run_in(folder: Path) -> Run:
+    write_lines(folder / "in.jsonl", samples())
+    return refinery.run(settings(folder, RECIPES["samples go"], shard_size=1_400))
+
+
 @pytest.fixture
-def run(in_parts: Any, tmp_path: Path) -> Run:
-    write_lines(tmp_path / "in.jsonl", samples())
+def run(made: Run, in_parts: Any, tmp_path: Path) -> Run:
+    """A copy of it, in whose folder runs are made as it was."""
+    shutil.copy2(made.work_dir.parent / "in.jsonl", tmp_path)
+    shutil.copytree(made.work_dir, tmp_path / "run")
     in_parts()
-    return refinery.run(settings(tmp_path, RECIPES["samples go"], shard_size=1_400))
+    return replace(made, work_dir=tmp_path / "run", database=tmp_path / "run" / "refinery.duckdb")
 
 
 def done(*arguments: str | Path) -> str:
@@ -123,7 +141,9 @@ def folders(run: Run) -> list[str]:
     return sorted(path.name for path in (run.work_dir / ".refinery" / "tables").iterdir())
 
 
-def test_a_missing_part_is_an_error(run: Run) -> None:
+def test_a_missing_part_is_an_error(in_parts: Any, tmp_path: Path) -> None:
+    in_parts()
+    run = run_in(tmp_path)
     [(path,)] = run.sql("SELECT path FROM table_parts WHERE name = 'ledger' ORDER BY path DESC LIMIT 1").fetchall()
     Path(path).unlink()
     with pytest.raises(DataError, match=r"1 of \d+ files of its tables are missing or damaged.*run the recipe again"):
@@ -205,18 +225,19 @@ COMMANDS: dict[str, list[str]] = {
 }
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_commands_read_parts(name: str, run: Run, tmp_path: Path) -> None:
-    other = tmp_path / "other"
+def test_commands_read_parts(run: Run, tmp_path: Path) -> None:
+    other, page = tmp_path / "other", tmp_path / "page.html"
     shutil.copytree(run.work_dir, other)
-    page = tmp_path / "page.html"
-    arguments = [part.format(run=run.work_dir, other=other, page=page) for part in COMMANDS[name]]
-    printed = []
-    for _ in range(2):
-        said = done(*arguments) + (page.read_text() if page.exists() else "")
-        printed.append(_without_times(said))
-        done("tables", run.work_dir, "--materialise")
-    assert printed[0] == printed[1] != ""
+
+    def printed(name: str) -> str:
+        arguments = [part.format(run=run.work_dir, other=other, page=page) for part in COMMANDS[name]]
+        said = done(*arguments) + (page.read_text() if name == "report" else "")
+        return _without_times(said)
+
+    before = {name: printed(name) for name in COMMANDS}
+    assert all(before.values())
+    done("tables", run.work_dir, "--materialise")
+    assert {name: printed(name) for name in COMMANDS} == before
 
 
 def _without_times(page: str) -> str:
