@@ -14,6 +14,7 @@ import refinery
 from tests.commands import exit_code
 from tests.runs import write_lines
 
+MINHASH = "document_minhash_deduplicator"
 SHORT = [{"text": f"text {word} here"} for word in ("one", "two", "three")]
 LONG = [{"text": f"{word} and six more words stand here"} for word in ("one", "one", "two")]
 
@@ -70,10 +71,10 @@ def test_a_run_that_removes_no_text_for_being_short_notes_nothing(
 @pytest.mark.parametrize(
     ("name", "params", "said"),
     [
-        ("document_minhash_deduplicator", {"hash": "fast"}, "such a text matches only the same text"),
-        ("document_minhash_deduplicator", {"short": "compare"}, "such a text matches only the same text"),
-        ("document_minhash_deduplicator", {"verify": True}, "such a text matches only the same text"),
-        ("document_minhash_deduplicator", {"short": "keep"}, "such a text is compared with nothing"),
+        pytest.param(MINHASH, {"hash": "fast"}, "such a text matches only the same text", marks=pytest.mark.long),
+        (MINHASH, {"short": "compare"}, "such a text matches only the same text"),
+        pytest.param(MINHASH, {"verify": True}, "such a text matches only the same text", marks=pytest.mark.long),
+        pytest.param(MINHASH, {"short": "keep"}, "such a text is compared with nothing", marks=pytest.mark.long),
         ("document_simhash_deduplicator", {"short": "keep"}, "such a text is compared with nothing"),
     ],
 )

@@ -136,7 +136,7 @@ def test_embeddings_are_compared_with_those_that_stay(tmp_path: Path) -> None:
     ("name", "params"),
     [
         (MINHASH, {**BANDS, "verify": "kept", "keep": "n", "save_cluster_size": True}),
-        (MINHASH, {**BANDS, "cluster": "star"}),
+        pytest.param(MINHASH, {**BANDS, "cluster": "star"}, marks=pytest.mark.long),
         (
             "document_simhash_deduplicator",
             {"window_size": 1, "hamming_distance": 14, "num_blocks": 16, "cluster": "star"},

@@ -20,6 +20,7 @@ from tests.execution.ray.runs import assert_same, local
 from tests.inspect.refilter.refiltered import prepared, same_as_fresh
 from tests.kernels.dedup.test_substrings import expected
 from tests.runs import content, exported, refine, rows, settings, texts, write_lines
+from tests.sampling import sampled
 
 NAME = "substring_deduplicator"
 
@@ -54,8 +55,9 @@ def left(run: Run) -> dict[int, str]:
     return {sample["id"]: sample["text"] for sample in exported(run)}
 
 
-@pytest.mark.parametrize("keep", ["first", "none"])
-@pytest.mark.parametrize("length", [12, 60])
+@pytest.mark.parametrize(
+    ("keep", "length"), sampled([("first", 12), ("first", 60), ("none", 60), ("none", 12)], every=2)
+)
 def test_texts_are_those_of_the_definition(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keep: str, length: int
 ) -> None:

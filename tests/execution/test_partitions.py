@@ -15,6 +15,7 @@ from refinery.errors import OutputError, RecipeError
 from refinery.inspect.refilter.refilter import refilter
 from refinery.io.writers.partitions import folder_of
 from tests.runs import refine, rows, settings, write_lines
+from tests.sampling import sampled
 
 STEPS: list[Any] = [{"text_length_filter": {"min_len": 2}}, {"sql_mapper": {"text": "upper(text)"}}]
 LANGS = ["en", "de", None, "a/b", "", "x=y %"]
@@ -62,8 +63,16 @@ def test_stages_after_a_deduplicator_are_partitioned(tmp_path: Path) -> None:
     assert found[1] == found[0] and found[2] == found[0] and len(found[0]) == 3
 
 
-@pytest.mark.parametrize("kind", ["jsonl.gz", "jsonl.zst", "json", "parquet"])
-@pytest.mark.parametrize("carrier", ["jsonl", "parquet"])
+# Kinds of exports and inputs.
+FORMS = [
+    *(("jsonl.gz", "jsonl"), ("jsonl.gz", "parquet")),
+    *(("jsonl.zst", "parquet"), ("jsonl.zst", "jsonl")),
+    *(("json", "jsonl"), ("json", "parquet")),
+    *(("parquet", "parquet"), ("parquet", "jsonl")),
+]
+
+
+@pytest.mark.parametrize(("kind", "carrier"), sampled(FORMS, 2))
 def test_every_format_is_partitioned(tmp_path: Path, kind: str, carrier: str) -> None:
     write_lines(tmp_path / "in.jsonl", SAMPLES)
     pq.write_table(pa.Table.from_pylist(SAMPLES), tmp_path / "in.parquet")

@@ -16,6 +16,7 @@ from refinery.errors import OutputError, RecipeError
 from refinery.inspect.finished_run import FinishedRun
 from refinery.inspect.refilter.refilter import refilter
 from tests.runs import exported, lines_of, rows, settings, write_lines
+from tests.sampling import sampled
 
 # The deduplicator's second stage reads the input once more; broken lines and copies are among the samples.
 SAMPLES: list[Any] = [
@@ -52,7 +53,7 @@ def outcomes(run: Run) -> list[Any]:
     return [exported(run), run.counts, rows(run, "row_outcomes"), rows(run, "quarantine", "_row, raw")]
 
 
-@pytest.mark.parametrize("part", [{"limit": 50}, {"sample": 0.4}, {"sample": "40%", "limit": 30}])
+@pytest.mark.parametrize("part", sampled([{"sample": "40%", "limit": 30}, {"limit": 50}, {"sample": 0.4}]), ids=str)
 def test_shards_and_workers_do_not_decide(folder: Path, part: dict[str, Any]) -> None:
     found = [
         outcomes(refinery.run(settings(folder, STEPS, export_path=folder / name / "out.jsonl", **keys), **part))

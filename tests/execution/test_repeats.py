@@ -14,6 +14,7 @@ import refinery
 from refinery.errors import RecipeError
 from refinery.inspect.refilter.refilter import refilter
 from tests.runs import exported, lines_of, refine, rows, settings, write_lines
+from tests.sampling import sampled
 
 STEPS: list[Any] = [{"text_length_filter": {"min_len": 2}}, {"sql_mapper": {"text": "upper(text)"}}]
 SAMPLES: list[dict[str, Any]] = [
@@ -35,8 +36,16 @@ def test_copies_follow_one_another_and_tables_have_one_row(tmp_path: Path) -> No
     assert rows(run, "runs", "rows_kept") == [(30,)]
 
 
-@pytest.mark.parametrize("kind", ["jsonl", "jsonl.gz", "json", "parquet"])
-@pytest.mark.parametrize("carrier", ["jsonl", "parquet"])
+# Kinds of exports and inputs.
+FORMS = [
+    *(("jsonl", "jsonl"), ("jsonl", "parquet")),
+    *(("jsonl.gz", "parquet"), ("jsonl.gz", "jsonl")),
+    *(("json", "jsonl"), ("json", "parquet")),
+    *(("parquet", "parquet"), ("parquet", "jsonl")),
+]
+
+
+@pytest.mark.parametrize(("kind", "carrier"), sampled(FORMS, 2))
 def test_every_format_repeats(tmp_path: Path, kind: str, carrier: str) -> None:
     write_lines(tmp_path / "in.jsonl", SAMPLES)
     pq.write_table(pa.Table.from_pylist(SAMPLES), tmp_path / "in.parquet")

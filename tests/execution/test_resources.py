@@ -25,6 +25,7 @@ from refinery.recipe.dump import dump
 from refinery.workers.machine import gpus
 from tests.execution.same import left_by
 from tests.runs import operator_folder, settings, texts, write_lines
+from tests.sampling import sampled
 
 SHOUTS = """
     if len(text) > 60:
@@ -126,12 +127,24 @@ def test_cuts_change_no_result(tmp_path: Path) -> None:
             assert ours.of(row).events == theirs.of(row).events
 
 
+@pytest.fixture(scope="module")
+def cut(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A run with a step that needs a GPU."""
+    folder = tmp_path_factory.mktemp("cut")
+    write_lines(folder / "in.jsonl", samples())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CUDA_VISIBLE_DEVICES", "0")
+        return run(folder, "other", with_gpu(STEPS, num_gpus=1))
+
+
+CHANGES = ("process.2.min_num=9", "process.4.min_len=30", "process.6.where=num_words > 7")
+
+
 @pytest.mark.usefixtures("one_gpu")
-@pytest.mark.parametrize("change", ["process.2.min_num=9", "process.4.min_len=30", "process.6.where=num_words > 7"])
-def test_refilter_over_a_cut(tmp_path: Path, change: str) -> None:
+@pytest.mark.parametrize("change", sampled(CHANGES, every=2))
+def test_refilter_over_a_cut(tmp_path: Path, cut: Any, change: str) -> None:
     write_lines(tmp_path / "in.jsonl", samples())
-    other = run(tmp_path, "other", with_gpu(STEPS, num_gpus=1))
-    found = refilter(other.work_dir, [change], work_dir=str(tmp_path / "again"))
+    found = refilter(cut.work_dir, [change], work_dir=str(tmp_path / "again"))
     number, (name, value) = int(change.split(".")[1]), change.split(".")[2].split("=")
     steps = with_gpu(STEPS, num_gpus=1)
     [operator] = steps[number - 1]
