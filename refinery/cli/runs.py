@@ -34,7 +34,7 @@ def run(opened: Opened, quiet: bool, as_json: bool, show: bool, fresh: bool = Fa
         _print_notes(recipe)
     if fresh:
         begin_anew(recipe)
-    _bound_memory(recipe)
+    bound_memory(recipe)
     with console.progress(quiet or as_json) as progress:
         early = _EarlyNotes(progress, not quiet and not as_json)
         outcome = execute(recipe, library, progress=progress, overwrite=overwrite, noted=early)
@@ -46,7 +46,7 @@ def run(opened: Opened, quiet: bool, as_json: bool, show: bool, fresh: bool = Fa
         report(console.console(streamed), outcome, show, early.printed)
 
 
-def _bound_memory(recipe: Recipe) -> None:
+def bound_memory(recipe: Recipe) -> None:
     """Have this process keep less of the memory that it has freed: an arena for each worker and one for the rest."""
     share_arenas(worker_count(recipe.np) + 1)
     if recipe.memory_limit:

@@ -6,14 +6,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from refinery.inspect.forecast.laws import AFTER, BARRIER, SHARDS, START, Law, Prior, TimedPart, law_of
+from refinery.inspect.forecast.laws import AFTER, AUDIT, BARRIER, SHARDS, START, Law, Prior, TimedPart, law_of
 from refinery.inspect.forecast.measured import MeasuredRuns
 from refinery.planning.plan import Plan
 
 # Seconds of a shard besides those of its bytes; of a byte; of a deduplicator's row; of a column of a row in the tables.
 PER_SHARD, _PER_BYTE, PER_MATCHED_ROW, PER_CELL = 0.008, 30e-9, 2e-6, 0.4e-6
 # Their standard errors, wide ones: what is measured counts, unless it is noise. The export is in the tables' part, too.
-_SHARD_ERROR, _BYTE_ERROR, _MATCHED_ERROR, _TABLE_ERROR = 0.005, 100e-9, 10e-6, 50e-6
+_SHARD_ERROR, _BYTE_ERROR, _MATCHED_ERROR, _TABLE_ERROR = 0.005, 100e-9, 50e-6, 50e-6
+# Seconds of a sample that an audit compares with the one that stays, both cut into shingles.
+_PER_AUDITED, _AUDITED_ERROR = 0.5e-3, 0.5e-3
 # Seconds in which the process ends after its run.
 _EXIT = 0.2
 # Least relative error of a forecast of seconds.
@@ -53,6 +55,7 @@ class RunCosts:
     """Costs of the parts of a run.
 
     start, waited: processor and wall seconds of the command, with its plan. tables: law of the rows of the input and of the export. cells: columns of a row.
+    audit: law of the samples that the audit compares, and of what follows it.
     """
 
     start: float
@@ -60,12 +63,13 @@ class RunCosts:
     stages: tuple[StageCost, ...]
     tables: Law
     cells: int
+    audit: Law = Law(0.0, 0.0, 0.0)
 
     @property
     def fixed(self) -> float:
         """Processor seconds that do not depend on the input."""
         barriers = sum(stage.barrier.fixed for stage in self.stages if stage.barrier)
-        return self.start + self.tables.fixed + barriers + sum(stage.begin for stage in self.stages)
+        return self.start + self.tables.fixed + self.audit.fixed + barriers + sum(stage.begin for stage in self.stages)
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,8 @@ class Load:
     """Work of a run.
 
     sizes: bytes of each stage's samples, as in the sample's files. matched: match keys, or samples, at each stage's end. rows: of the
-    input. shards: of a stage. exported: rows of the export.
+    input. shards: of a stage. exported: rows of the export. audited: samples that the audit compares; reread: processor seconds in which it reads the input
+    for them.
     """
 
     sizes: Sequence[float]
@@ -81,6 +86,8 @@ class Load:
     rows: float
     shards: int
     exported: float = 0.0
+    audited: float = 0.0
+    reread: float = 0.0
 
     @property
     def written(self) -> float:
@@ -99,7 +106,9 @@ def costs_of(plan: Plan, runs: MeasuredRuns, loads: tuple[Load, Load], start: tu
     before, (small, large) = runs.cold[START], loads
     rows = small.written, large.written
     tables = law_of(*_parts(runs, AFTER), rows, Prior(cells * PER_CELL, _TABLE_ERROR))
-    return RunCosts(start[0] + before.processor + _EXIT, start[1] + before.wall + _EXIT, tuple(stages), tables, cells)
+    begin = start[0] + before.processor + _EXIT, start[1] + before.wall + _EXIT
+    audit = law_of(*_parts(runs, AUDIT), (small.audited, large.audited), Prior(_PER_AUDITED, _AUDITED_ERROR))
+    return RunCosts(*begin, tuple(stages), tables, cells, audit)
 
 
 def _stage_cost(number: int, place: int, runs: MeasuredRuns, loads: tuple[Load, Load]) -> StageCost:
@@ -121,12 +130,14 @@ def _parts(runs: MeasuredRuns, name: tuple[int, str]) -> tuple[TimedPart, TimedP
 
 def processor_seconds_of(costs: RunCosts, load: Load) -> float:
     """Processor time of the whole run."""
-    return costs.start + sum(_stage_seconds(costs, load)) + costs.tables.processor(load.written)
+    end = costs.tables.processor(load.written) + costs.audit.processor(load.audited) + load.reread
+    return costs.start + sum(_stage_seconds(costs, load)) + end
 
 
 def wall_seconds_of(costs: RunCosts, load: Load) -> float:
     """Time of the run by workers of this machine."""
-    seconds = costs.waited + costs.tables.seconds(load.written)
+    audit = costs.audit.seconds(load.audited) + load.reread / costs.audit.side
+    seconds = costs.waited + costs.tables.seconds(load.written) + audit
     for stage, size, rows in zip(costs.stages, load.sizes, load.matched, strict=True):
         seconds += stage.shards.wall + stage.seconds(size, load.shards) / stage.shards.side
         seconds += stage.barrier.seconds(rows) if stage.barrier else 0.0
@@ -135,7 +146,7 @@ def wall_seconds_of(costs: RunCosts, load: Load) -> float:
 
 def error_of(costs: RunCosts, load: Load) -> float:
     """Relative error of a forecast of seconds, 95 %."""
-    errors = [costs.tables.error * load.written]
+    errors = [costs.tables.error * load.written, costs.audit.error * load.audited]
     for stage, size, rows in zip(costs.stages, load.sizes, load.matched, strict=True):
         errors += [stage.shards.error * size, stage.barrier.error * rows if stage.barrier else 0.0]
     return math.hypot(_LEAST_ERROR, 2 * math.hypot(*errors) / processor_seconds_of(costs, load))

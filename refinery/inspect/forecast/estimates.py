@@ -46,7 +46,8 @@ class Estimate:
 class StepEstimate:
     """Samples, bytes of their texts and tokens that a step leaves.
 
-    seconds: of processor time that the step takes in the run. law: by which a deduplicator's rows are estimated. quarantined: in the sample.
+    seconds: of processor time that the step takes in the run. law: by which a deduplicator's rows are estimated; removed: the samples that it removes, or parts of
+    texts.
     """
 
     step: int
@@ -58,6 +59,7 @@ class StepEstimate:
     tokens: Estimate
     seconds: float = 0.0
     law: str = ""
+    removed: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -143,15 +145,14 @@ class RowEstimator:
             step, kind = by_number[number]
             alive = self._found.ended > place
             removes = kind == "deduplicator"
-            law = self._deduplicated(step, place) if removes else ""
+            law = self._deduplicated(step, place) if removes else Removed(0.0, 0.0, 0.0, "")
             name = bytes_name(self._version[number][1])
             sizes = np.where(alive, self._found.texts.get(name, 0.0), 0.0)
             rows = self._bounded(self._scaled(alive.astype(float)), self._rows, int(alive.sum()))
             rows = replace(rows, high=max(rows.value, min(rows.high, most)))
             size = self._bounded(self._scaled_bytes(sizes), self._bytes, int(alive.sum()))
-            found.append(
-                StepEstimate(number, step.name, step.title, kind, rows, size, self._tokens(alive, size), law=law)
-            )
+            left = rows, size, self._tokens(alive, size)
+            found.append(StepEstimate(number, step.name, step.title, kind, *left, law=law.law, removed=law.rows))
         return found
 
     def _tokens(self, alive: np.ndarray, size: Estimate) -> Estimate:
@@ -192,8 +193,8 @@ class RowEstimator:
         low, high = math.hypot(below, factor.below), math.hypot(above, factor.above)
         return Estimate(value, value * math.exp(-low), value * math.exp(high))
 
-    def _deduplicated(self, step: Any, place: int) -> str:
-        """Set the factors to those after a deduplicator; returns its law."""
+    def _deduplicated(self, step: Any, place: int) -> Removed:
+        """Set the factors to those after a deduplicator; returns what it removes."""
         number, takes_units = step.index, bool(self._plan.library.operators[step.name].matcher.takes_units)
         before, after = self._found.ended >= place, self._found.ended > place
         rows, left = self._sum(before) * self._rows.value, self._sum(after)
@@ -208,7 +209,7 @@ class RowEstimator:
             mean = float(old[copies].mean()) if copies else size / max(1.0, rows)
             self._rows = self._rows.follow(rows, law, 1.0, left)
         self._bytes = self._bytes.follow(size, law, mean, rest)
-        return law.law
+        return law
 
     def _sum(self, rows: np.ndarray, values: np.ndarray | float = 1.0) -> float:
         return float(np.where(rows, values, 0.0).sum()) / self._sample.share

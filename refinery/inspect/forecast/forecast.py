@@ -13,13 +13,14 @@ from typing import Any
 from refinery.common.free_memory import release
 from refinery.errors import DataError, Problem, RecipeError
 from refinery.inspect.forecast import costs as costing
+from refinery.inspect.forecast.audits import audit_work
 from refinery.inspect.forecast.cluster import ClusterSeconds, cluster_seconds, shards_on
 from refinery.inspect.forecast.costs import Load, RunCosts
 from refinery.inspect.forecast.disk import Disk, database_bytes, results_bytes
 from refinery.inspect.forecast.estimates import Estimate, RowEstimator, SampledRows, StepEstimate, read_rows, step_order
 from refinery.inspect.forecast.measured import MeasuredRuns, measured, processor_seconds, workers_of
 from refinery.inspect.forecast.memory import Held, memory_of
-from refinery.inspect.forecast.reading import is_measured, largest_bytes, page_bytes
+from refinery.inspect.forecast.reading import largest_bytes, page_bytes, whole_bytes
 from refinery.inspect.forecast.sampled import InputSize, Sample, sample, size_of, without_blanks
 from refinery.inspect.forecast.scratch import ScratchCut
 from refinery.operators import Library
@@ -38,8 +39,8 @@ LEAST, MOST, SHARE, FOR_PAIRS = 2000, 20_000, 0.01, 12
 _TIMED, _TIMED_SHARE, _TIMED_BYTES = 8000, 0.25, 64 << 20
 # Relative half of bounds that is narrow. A larger sample has so many times the rows, or is not worth a further try.
 _NARROW, _LARGER = 0.05, 1.5
-# Least shards of a sample for each worker, and least shards: those of the smaller run, one for each worker, are a part of them.
-_EACH, _SHARDS = 2, 8
+# Most of the sample's rows that are in the shards of the smaller run, one for each worker.
+_FIRST = 0.25
 # Inputs of fewer samples than this many for each sampled row are run, not forecast.
 _WORTH = 4
 # Bytes of a token, where no statistic counts tokens: that of English text in common tokenizers.
@@ -174,9 +175,14 @@ def _sample_rows(plan: Plan, size: InputSize, asked: int | None) -> list[int]:
 
 
 def _pieces(plan: Plan, share: float) -> ScratchCut:
-    """Shards of the sample: of the size that those of the run have, but several for each worker."""
+    """Shards of the sample: one for each worker in the smaller run, and others as large as the largest one of the run, but one for each worker at least.
+
+    Memory and the seconds of a byte depend on the size of batches, which are as large as shards, but at most 16 MB.
+    """
     workers = workers_of(plan)
-    return ScratchCut(max(round(share * len(plan.shards)), _EACH * workers, _SHARDS), workers)
+    like = share * whole_bytes(plan.shards) / max(1.0, largest_bytes(plan.shards))
+    first = min(_FIRST, workers / max(1.0, like))
+    return ScratchCut(workers, max(workers, round((1 - first) * like)), first)
 
 
 class _Forecaster:
@@ -207,7 +213,9 @@ class _Forecaster:
         rows, steps = estimator.input(), estimator.steps()
         costs = costing.costs_of(plan, self._runs, self._sample_loads(found), (started, waited))
         left = {step.step: step.rows.value for step in steps}
+        audit = audit_work(plan, rows.value, steps, self._runs.outcome.run_dir.database)
         load = self._load(self._whole(), rows.value, left, self._sample.share)
+        load = replace(load, audited=audit.samples, reread=audit.seconds)
         wall, cluster = self._seconds(costs, load, steps)
         disk, parts = self._disk(rows, steps)
         memory = self._memory(rows)
@@ -238,10 +246,10 @@ class _Forecaster:
         """Most bytes of memory of this process, or of the largest worker."""
         runs, plan = self._runs, self._plan
         sample, whole = (
-            Held(largest_bytes(shards), page_bytes(shards), max(1, len(shards)), count, is_measured(shards))
+            Held(largest_bytes(shards), page_bytes(shards, plan.shards), count)
             for shards, count in ((self._sample.shards, runs.outcome.counts.read), (plan.shards, rows.value))
         )
-        return memory_of(plan, runs.memory, sample, whole, 1 if runs.apart else runs.workers)
+        return memory_of(plan, runs.memory, sample, whole, runs.apart)
 
     def _sample_loads(self, found: SampledRows) -> tuple[Load, Load]:
         """Work of the small runs of the sample, and of the large one."""
@@ -249,10 +257,11 @@ class _Forecaster:
         left = {step: float((found.ended > place).sum()) for place, step in enumerate(order)}
         shards = self._sample.shards
         size, rows = float(sum(shard.size for shard in shards)), len(self._sample.groups)
-        large = replace(self._load(size, rows, left, 1.0), shards=len(shards))
+        audited = self._runs.audited
+        large = replace(self._load(size, rows, left, 1.0), shards=len(shards), audited=audited[1])
         part = sum(shard.size for shard in shards[: self._sample.first]) / max(1.0, size)
         sizes, matched = ([part * value for value in values] for values in (large.sizes, large.matched))
-        return Load(sizes, matched, part * rows, self._sample.first, part * large.exported), large
+        return Load(sizes, matched, part * rows, self._sample.first, part * large.exported, audited[0]), large
 
     def _load(self, whole: float, rows: float, left: Mapping[int, float], share: float) -> Load:
         """Work of a run: the bytes and rows that come into each stage. left: rows by step. share: of the sample in that run."""

@@ -42,7 +42,8 @@ class TimedPart:
 
 # Parts of a run by number of the stage and name. Those of the whole run have the stage 0.
 TimedParts = Mapping[tuple[int, str], TimedPart]
-START, AFTER, SHARDS, BARRIER = (0, "start"), (0, "stages"), "shards", "deduplicator"
+START, AFTER, AUDIT = (0, "start"), (0, "stages"), (0, "audit")
+SHARDS, BARRIER = "shards", "deduplicator"
 
 
 @dataclass(frozen=True)

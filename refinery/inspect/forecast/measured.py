@@ -20,8 +20,8 @@ from refinery.execution.job import Outcome
 from refinery.execution.run import execute_prepared
 from refinery.execution.stage_runner import Began, StageRunner
 from refinery.inspect.forecast.disk import stored_by_shard
-from refinery.inspect.forecast.laws import AFTER, START, Mark, TimedParts, parts_of
-from refinery.inspect.forecast.memory import PeakMemory
+from refinery.inspect.forecast.laws import AFTER, AUDIT, START, Mark, TimedParts, parts_of
+from refinery.inspect.forecast.memory import PeakMemory, SampleMemory
 from refinery.inspect.forecast.reading import reading_again, seconds_per_byte
 from refinery.inspect.forecast.sampled import Sample
 from refinery.io.model import Shard
@@ -30,6 +30,8 @@ from refinery.kernels.core.arrow import numbers
 from refinery.operators.processes import using_processes
 from refinery.planning.plan import Plan
 from refinery.recipe import Recipe
+from refinery.results.database import Database
+from refinery.results.open_tables import open_tables
 from refinery.results.stage_result import StageResult
 from refinery.storage.store import Store
 from refinery.storage.workplace import Workplace
@@ -65,12 +67,26 @@ class Marks:
 
 
 @dataclass(frozen=True)
+class TablesMark:
+    """Extension of a run that adds a mark when the tables are made, before the audit."""
+
+    marks: Marks
+
+    def check(self, prepared: Plan) -> None:
+        """Do nothing: any plan will do."""
+
+    def fill(self, db: Database, prepared: Plan) -> None:
+        """Add the mark."""
+        self.marks.add(*AUDIT)
+
+
+@dataclass(frozen=True)
 class MeasuredRuns:
     """Runs of a sample: of its first shards, cold and again, and of all.
 
-    cold, small, large: their parts. outcome, stored, parts: of the run of all shards. memory: most bytes of the largest process of these runs.
+    cold, small, large: their parts. outcome, stored, parts: of the run of all shards.
     workers: of each run. apart: they were processes. again: processor seconds in which a stage of the run that is forecast decompresses groups of rows
-    again, if it reads the input.
+    again, if it reads the input. audited: samples that the audits of the small runs and of the large one have compared.
     """
 
     cold: TimedParts
@@ -79,10 +95,11 @@ class MeasuredRuns:
     outcome: Outcome
     stored: Mapping[tuple[int, int], int]
     parts: Mapping[int, PartKeys]
-    memory: int
+    memory: SampleMemory
     workers: int
     apart: bool
     again: float = 0.0
+    audited: tuple[int, int] = (0, 0)
 
 
 def processor_seconds() -> float:
@@ -144,12 +161,23 @@ def measured(plan: Plan, sample: Sample, folder: Path) -> MeasuredRuns:
     """Run the plan over a sample: its first shards twice, then all. Everything is written into a folder. Raises the errors of a run."""
     workers, apart = workers_of(plan), runs_apart(plan, folder)
     first = sample.shards[: sample.first]
-    with using_processes(), PeakMemory(apart) as memory:
-        cold, small = (_run(plan, sample, first, folder / name, workers, apart)[0] for name in ("cold", "small"))
-        large, outcome, marks = _run(plan, sample, sample.shards, folder, workers, apart)
+    with using_processes():
+        with PeakMemory(apart) as cold_memory:
+            cold, *_ = _run(plan, sample, first, folder / "cold", workers, apart)
+        small, before, _ = _run(plan, sample, first, folder / "small", workers, apart)
+        with PeakMemory(apart) as memory:
+            large, outcome, marks = _run(plan, sample, sample.shards, folder, workers, apart)
     again = reading_again(plan.shards, workers, seconds_per_byte)
-    known = marks.stored, marks.parts, memory.most, workers, apart, again
-    return MeasuredRuns(cold, small, large, outcome, *known)
+    peaks = SampleMemory(memory.begin, memory.most, cold_memory.most)
+    known = marks.stored, marks.parts, peaks, workers, apart, again
+    return MeasuredRuns(cold, small, large, outcome, *known, (audited(before), audited(outcome)))
+
+
+def audited(outcome: Outcome) -> int:
+    """Number of samples that the audit of a run has compared."""
+    with open_tables(outcome.run_dir.database) as con:
+        [count] = con.execute("SELECT count(*) FROM audit").fetchone() or (0,)
+    return int(count)
 
 
 def workers_of(plan: Plan) -> int:
@@ -175,7 +203,9 @@ def _run(
     )
     marks = Marks()
     marks.add(*START)
-    outcome = execute_prepared(sampled, make=lambda prepared, store: MarkedRunner(prepared, store, marks))
+    outcome = execute_prepared(
+        sampled, extension=TablesMark(marks), make=lambda prepared, store: MarkedRunner(prepared, store, marks)
+    )
     marks.add(0, "end")
     return parts_of(marks.marks, workers), outcome, marks
 
@@ -198,7 +228,6 @@ def in_scratch(recipe: Recipe, folder: Path, workers: int) -> Recipe:
         "open_tracer": False,
         "open_monitor": False,
         "digests": False,
-        "audit": 0,
         "temp_dir": None,
         "stat_summary": replace(recipe.stat_summary, export=None),
     }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,13 +12,8 @@ from refinery.planning.plan import Plan
 
 # Seconds between two looks: at this process, and at all of its worker processes, which takes longer.
 _EVERY, _EVERY_APART = 0.005, 0.05
-# Bytes of memory for a byte of a batch, in all its versions, and for a row of a table while the tables are made.
-_PER_BATCH_BYTE, _PER_ROW = 6.0, 60
-# Bytes of memory for a byte of a page of Parquet while it is decoded.
-_PER_PAGE_BYTE = 1.0
-# Where the largest shard is not known: the more shards, the larger the largest ones are, and allocators keep what these had: bytes for a byte of a batch, for each doubling of the
-# number of shards, up to so many.
-_PER_DOUBLING, _DOUBLINGS = 3.0, 4.0
+# Bytes of memory of a worker process for a byte that it holds of its input, and bytes of a row of a table while the tables are made.
+_PER_HELD_BYTE, _PER_ROW = 6.0, 60
 
 
 def memory_now() -> int:
@@ -28,10 +22,11 @@ def memory_now() -> int:
 
 
 class PeakMemory:
-    """Context in which the memory of processes is watched. most: bytes of the largest one. apart: workers are processes."""
+    """Context in which the memory of processes is watched. begin: bytes of this one before; most: of the largest one. apart: workers are processes."""
 
     def __init__(self, apart: bool) -> None:
-        self.most, self._apart = memory_now(), apart
+        self.begin = self.most = memory_now()
+        self._apart = apart
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._watch, name="peak memory", daemon=True)
 
@@ -52,26 +47,38 @@ class PeakMemory:
 
 
 @dataclass(frozen=True)
+class SampleMemory:
+    """Bytes of memory of a sample's runs: before the run of all shards; most in it; and most in the cold run."""
+
+    begin: int
+    most: int
+    cold: int
+
+
+@dataclass(frozen=True)
 class Held:
     """Contents of a run's memory.
 
-    batch: bytes of the largest shard, not compressed; of a mean one where the largest is not known. page: bytes of the largest page of Parquet. shards, rows: their
-    numbers. known: the largest shard is known.
+    batch: bytes of the largest shard, not compressed; of a mean one where the largest is not known. page: bytes of the largest page of Parquet. rows: of the tables.
     """
 
     batch: float
     page: float
-    shards: int
     rows: float
-    known: bool = False
+
+    def of_worker(self, most: int) -> float:
+        """Bytes of the input that a worker holds at once: a batch, of at most so many bytes, and the page that it is decoded from."""
+        return min(float(most), self.batch) + self.page
 
 
-def memory_of(plan: Plan, peak: int, sample: Held, whole: Held, workers: int) -> float:
-    """Most bytes of memory of a run, or of its largest process. peak: of the runs of the sample. workers: of a process."""
-    small, large = (min(plan.sizes.bytes, held.batch) for held in (sample, whole))
-    doublings = 0.0 if whole.known else min(_DOUBLINGS, max(0.0, math.log2(whole.shards / sample.shards)))
-    batches = workers * (max(0.0, large - small) * _PER_BATCH_BYTE + large * _PER_DOUBLING * doublings)
-    batches += workers * max(0.0, whole.page - sample.page) * _PER_PAGE_BYTE
+def memory_of(plan: Plan, measured: SampleMemory, sample: Held, whole: Held, apart: bool) -> float:
+    """Most bytes of memory of a run, or of its largest process. apart: workers are processes.
+
+    What a stage takes for its batches, allocators keep when the next one begins: the growth in all stages is in proportion to what a worker holds of the input.
+    """
+    held, more = (one.of_worker(plan.sizes.bytes) for one in (sample, whole))
+    grown = _PER_HELD_BYTE * held if apart else measured.most - measured.begin
     tables = (whole.rows - sample.rows) * _PER_ROW
     limit = plan.recipe.memory_limit
-    return peak + batches + (min(tables, limit) if limit else tables)
+    largest = measured.most + grown * (more / max(1.0, held) - 1)
+    return max(measured.cold, largest + (min(tables, limit) if limit else tables))

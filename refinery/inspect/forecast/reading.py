@@ -22,6 +22,8 @@ Item = TypeVar("Item")
 _GROUPS, _BYTES = 3, 64 << 20
 # Bytes of a page at most: of DuckDB, and of other writers.
 _DUCKDB_PAGE, _PAGE = 100_000_000, 1 << 20
+# Seconds of a byte of other files that are searched for some of their rows.
+_PER_BYTE = 2e-9
 # Shards, or files, that are looked at; those of a larger run are like these.
 _LOOKED_AT = 256
 
@@ -34,6 +36,25 @@ def reading_again(shards: Sequence[Shard], workers: int, per_byte: Callable[[Sou
     some, each = _some(list(files.values()))
     size = sum(_again(own, workers) for own in some)
     return each * size * per_byte(some[len(some) // 2][0].source) if size else 0.0
+
+
+def reading_alone(shards: Sequence[Shard], per_byte: Callable[[Source], float]) -> float:
+    """Processor seconds in which tasks read all shards, each with a reader of its own, which decompresses every group of rows that it reads from."""
+    some, each = _some(shards)
+    measured = [shard for shard in some if _is_measured(shard)]
+    size = sum(_touched(shard) for shard in measured)
+    seconds = size * per_byte(measured[len(measured) // 2].source) if size else 0.0
+    return each * (seconds + _PER_BYTE * sum(shard.size for shard in some if not _is_measured(shard)))
+
+
+def _touched(shard: Shard) -> float:
+    """Bytes of the groups of rows of which a shard has a part."""
+    found, first = 0.0, 0
+    for rows, size in row_groups(shard.source):
+        if first + rows > shard.start and (shard.end < 0 or first < shard.end):
+            found += size
+        first += rows
+    return found
 
 
 def is_measured(shards: Sequence[Shard]) -> bool:
@@ -49,18 +70,32 @@ def largest_bytes(shards: Sequence[Shard]) -> float:
     return sum(_bytes_of(shard) if _is_measured(shard) else shard.size for shard in some) / max(1, len(some))
 
 
-def page_bytes(shards: Sequence[Shard]) -> float:
-    """Bytes of the largest page of Parquet that a reader decompresses at once. DuckDB writes a page for a column of a group of rows."""
+def whole_bytes(shards: Sequence[Shard]) -> float:
+    """Bytes of the rows of all shards, as `largest_bytes` counts them."""
+    some, each = _some(shards)
+    return each * sum(_bytes_of(shard) if _is_measured(shard) else shard.size for shard in some)
+
+
+def page_bytes(shards: Sequence[Shard], like: Sequence[Shard] = ()) -> float:
+    """Bytes of the largest page of Parquet that a reader decompresses at once. like: shards whose files have pages of the same sizes."""
     some, _ = _some([shard for shard in shards if _is_measured(shard)])
-    return max((_page_of(path) for path in {shard.source.path for shard in some}), default=0)
+    others, _ = _some([shard for shard in like if _is_measured(shard)])
+    most = max(
+        (page_limit(pq.read_metadata(path)) for path in {shard.source.path for shard in others or some}), default=0
+    )
+    return max((_page_of(path, most) for path in {shard.source.path for shard in some}), default=0)
 
 
-def _page_of(path: str) -> int:
+def page_limit(metadata: Any) -> int:
+    """Most bytes of a page of a Parquet file: DuckDB writes one page for a column of a group of rows, others pages of 1 MiB."""
+    return _DUCKDB_PAGE if str(metadata.created_by).startswith("DuckDB") else _PAGE
+
+
+def _page_of(path: str, most: int) -> int:
     metadata = pq.read_metadata(path)
     groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
     sizes = [group.column(number).total_uncompressed_size for group in groups for number in range(group.num_columns)]
-    page = _DUCKDB_PAGE if str(metadata.created_by).startswith("DuckDB") else _PAGE
-    return min(page, max(sizes, default=0))
+    return min(most, max(sizes, default=0))
 
 
 def _some(items: Sequence[Item]) -> tuple[Sequence[Item], float]:

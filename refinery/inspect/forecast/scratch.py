@@ -13,13 +13,12 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from refinery.common.lazy import pq
+from refinery.inspect.forecast.reading import page_limit
 from refinery.io.batch import LINE
 from refinery.io.model import Shard, Source
 from refinery.io.sources import cut
 from refinery.storage.urls import is_url
 
-# Bytes of a page of DuckDB at most; other writers make pages of 1 MiB.
-_DUCKDB_PAGE = 100_000_000
 # Bytes of a scratch shard at most.
 _WHOLE = 1 << 50
 _SEED = 7
@@ -27,10 +26,11 @@ _SEED = 7
 
 @dataclass(frozen=True)
 class ScratchCut:
-    """Shards of a sample: their number, and that of those that make a smaller run."""
+    """Shards of a sample: number of those that make a smaller run, number of the others, and the first ones' share of the rows."""
 
-    shards: int
     first: int
+    others: int
+    share: float
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,11 @@ class Scratch:
             self._marks.setdefault(key, []).extend((groups[row], cells[row], 0) for row in rows.tolist())
 
     def _shard(self, count: int) -> np.ndarray:
-        return self._random.integers(self._pieces.shards, size=count)
+        """Numbers of the shards of some rows."""
+        cut = self._pieces
+        is_first = self._random.random(count) < cut.share
+        others = cut.first + self._random.integers(cut.others, size=count)
+        return np.where(is_first, self._random.integers(cut.first, size=count), others)
 
     def close(self) -> ScratchFiles:
         """Write the files."""
@@ -161,9 +165,8 @@ def _layout(source: Source) -> _Layout:
     columns = [group.column(number) for number in range(metadata.num_columns)]
     codec = columns[0].compression.lower()
     known = {"uncompressed": "none", "lz4_raw": "lz4"}.get(codec, codec)
-    page = _DUCKDB_PAGE if str(metadata.created_by).startswith("DuckDB") else _Layout.page
     encoded = tuple(column.path_in_schema for column in columns if any("DICT" in name for name in column.encodings))
-    return _Layout(max(1, group.num_rows), known, page, encoded)
+    return _Layout(max(1, group.num_rows), known, page_limit(metadata), encoded)
 
 
 def _ended(line: Any) -> bytes:

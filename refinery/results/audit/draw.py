@@ -27,7 +27,7 @@ SAMPLES = "d.unit IS NULL AND d.kept IS NOT NULL"
 PARTS = "d.unit IS NOT NULL AND coalesce(d.kept, d.via) IS NOT NULL"
 INDEXED = "d.unit IS NULL AND d.kept_in_index IS NOT NULL AND d.estimated_jaccard IS NOT NULL"
 # Samples of a step that are few. Shares of its samples that are suspicious if it removes them, or if one sample connects them.
-_FEW, _REMOVED, _CONNECTED = 50_000, 0.3, 0.01
+FEW, LARGE_SHARE, _CONNECTED = 50_000, 0.3, 0.01
 # Hubs of a step, and the least number of samples that one connects.
 _HUBS, _LEAST = 5, 3
 
@@ -66,9 +66,9 @@ class HubRows:
     members: tuple[int, ...]
 
 
-def to_audit(con: duckdb.DuckDBPyConnection) -> set[int]:
-    """Steps that are audited if the recipe does not say: few samples reach them, or their result is suspicious."""
-    sql = template(read_sql("tables/_audit_suspicious.sql")).render(few=_FEW, removed=_REMOVED, connected=_CONNECTED)
+def to_audit(con: duckdb.DuckDBPyConnection, few: int = FEW) -> set[int]:
+    """Steps that are audited if the recipe does not say: at most `few` samples reach them, or their result is suspicious."""
+    sql = template(read_sql("tables/_audit_suspicious.sql")).render(few=few, removed=LARGE_SHARE, connected=_CONNECTED)
     return {step for (step,) in con.execute(sql).fetchall()}
 
 

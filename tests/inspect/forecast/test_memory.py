@@ -7,35 +7,35 @@ from typing import Any, cast
 
 import pytest
 
-from refinery.inspect.forecast.memory import Held, PeakMemory, memory_of
+from refinery.inspect.forecast.memory import Held, PeakMemory, SampleMemory, memory_of
 
 
-def plan(limit: int | None = None) -> Any:
-    return cast(Any, SimpleNamespace(sizes=SimpleNamespace(bytes=1000), recipe=SimpleNamespace(memory_limit=limit)))
+def memory(sample: Held, whole: Held, limit: int | None = None, apart: bool = False) -> float:
+    """Memory of a run by a sample's runs, which grew by 2000 bytes to 5000."""
+    recipe = SimpleNamespace(memory_limit=limit)
+    plan = cast(Any, SimpleNamespace(sizes=SimpleNamespace(bytes=1000), recipe=recipe))
+    return memory_of(plan, SampleMemory(3000, 5000, 4000), sample, whole, apart)
 
 
-def test_larger_batches_take_more_for_each_worker_up_to_their_limit() -> None:
-    sample, whole = Held(100, 0, 8, 50), Held(400, 0, 8, 50)
-    assert memory_of(plan(), 5000, sample, whole, 2) == pytest.approx(5000 + 2 * 300 * 6)
-    assert memory_of(plan(), 5000, sample, Held(9000, 0, 8, 50), 2) == pytest.approx(5000 + 2 * 900 * 6)
+def test_memory_grows_with_what_a_worker_holds_of_the_input() -> None:
+    sample = Held(400, 0, 50)
+    assert memory(sample, sample) == pytest.approx(5000)
+    assert memory(sample, Held(800, 0, 50)) == pytest.approx(3000 + 2 * 2000)
+    assert memory(sample, Held(9000, 0, 50)) == pytest.approx(3000 + 2.5 * 2000)  # a batch has its limit
+    assert memory(Held(400, 100, 50), Held(400, 600, 50)) == pytest.approx(3000 + 2 * 2000)  # pages have none
 
 
-def test_more_shards_take_more_up_to_some_doublings() -> None:
-    def more(shards: int, known: bool = False) -> float:
-        return memory_of(plan(), 0, Held(100, 0, 8, 50), Held(100, 0, shards, 50, known), 2)
-
-    assert more(4) == 0 and more(16) == pytest.approx(2 * 100 * 3) and more(128) == more(1 << 20) > more(64)
-    assert more(128, known=True) == 0
+def test_memory_is_not_less_than_that_of_the_cold_run() -> None:
+    assert memory(Held(800, 0, 50), Held(10, 0, 50)) == 4000
 
 
-def test_each_worker_holds_a_page() -> None:
-    assert memory_of(plan(), 0, Held(100, 300, 8, 50), Held(100, 5000, 8, 50), 2) == pytest.approx(2 * 4700)
-    assert memory_of(plan(), 0, Held(100, 300, 8, 50), Held(100, 100, 8, 50), 2) == 0
+def test_of_a_worker_process_the_growth_is_not_seen() -> None:
+    assert memory(Held(400, 0, 50), Held(800, 0, 50), apart=True) == pytest.approx(5000 + 400 * 6)
 
 
 def test_tables_grow_with_rows_within_the_limit() -> None:
-    assert memory_of(plan(), 0, Held(1, 0, 1, 0), Held(1, 0, 1, 10), 1) == 600
-    assert memory_of(plan(100), 0, Held(1, 0, 1, 0), Held(1, 0, 1, 10), 1) == 100
+    assert memory(Held(1, 0, 0), Held(1, 0, 10)) == 5600
+    assert memory(Held(1, 0, 0), Held(1, 0, 10), limit=100) == 5100
 
 
 def test_the_peak_is_seen() -> None:
