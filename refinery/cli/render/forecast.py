@@ -61,7 +61,8 @@ def _totals(forecast: Any) -> Iterator[str]:
     yield f"time    {_time(seconds.value)} ({_time(seconds.low)} to {_time(seconds.high)}) on {where}"
     if forecast.cluster:
         names = ("start", "shards", "moving", "barriers", "tables")
-        yield f"        {', '.join(f'{name} {_time(getattr(forecast.cluster, name))}' for name in names)}"
+        tasks = f"{forecast.cluster.tasks:,} shard{'' if forecast.cluster.tasks == 1 else 's'} in each stage"
+        yield f"        {', '.join(f'{name} {_time(getattr(forecast.cluster, name))}' for name in names)}; {tasks}"
     yield f"        {_time(forecast.processor)} of processor time; seconds above are those of all cores"
     yield f"memory  {_between(forecast.memory)}{' of the largest process' if forecast.cluster else ''}"
     each = forecast.disk_parts

@@ -14,7 +14,7 @@ from refinery.common.free_memory import release
 from refinery.errors import DataError, Problem, RecipeError
 from refinery.inspect.forecast import costs as costing
 from refinery.inspect.forecast.audits import audit_work
-from refinery.inspect.forecast.cluster import ClusterSeconds, cluster_seconds, shards_on
+from refinery.inspect.forecast.cluster import ASSUMED, ClusterSeconds, cluster_seconds, shards_on
 from refinery.inspect.forecast.costs import Load, RunCosts
 from refinery.inspect.forecast.disk import Disk, database_bytes, results_bytes
 from refinery.inspect.forecast.estimates import Estimate, RowEstimator, SampledRows, StepEstimate, read_rows, step_order
@@ -353,4 +353,4 @@ class _Forecaster:
         if self._plan.recipe.open_tracer:
             yield "traces are not in the forecast"
         if self._request.cores:
-            yield "cluster: cores as fast as this machine's, links of 25 Gbit/s for 160 cores each, nodes that are there"
+            yield f"cluster: {ASSUMED}"

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from refinery.inspect.forecast import laws
-from refinery.inspect.forecast.cluster import LINK, NODE, cluster_seconds, shards_on
+from refinery.inspect.forecast.cluster import CROWD, LINK, NODE, cluster_seconds, shards_on
 from refinery.inspect.forecast.costs import (
     PER_SHARD,
     Load,
@@ -84,6 +84,13 @@ def test_groups_that_are_decompressed_again_have_their_seconds() -> None:
     assert wall_seconds_of(again, load) - wall_seconds_of(COSTS, load) == pytest.approx(3.5)
 
 
+def test_an_audit_has_its_seconds() -> None:
+    load = Load([1e9, 1e9], [1e5, 1e5], 1e5, 24)
+    costs, more = replace(COSTS, audit=Law(0.5, 0.4, 1e-3, 2.0)), replace(load, audited=1000, reread=3.0)
+    assert processor_seconds_of(costs, more) - processor_seconds_of(COSTS, load) == pytest.approx(0.5 + 1 + 3)
+    assert wall_seconds_of(costs, more) - wall_seconds_of(COSTS, load) == pytest.approx(0.4 + 0.5 + 1.5)
+
+
 def test_the_error_is_that_of_the_larger_stage() -> None:
     small, large = Load([1e3, 1e3], [10, 10], 10, 1), LARGE
     assert error_of(COSTS, small) == pytest.approx(0.1) and 0.12 < error_of(COSTS, large) < 0.2
@@ -94,15 +101,32 @@ def test_a_cluster_with_more_cores_is_faster_until_tasks_are_handed_out_too_slow
         load = Load(LARGE.sizes, LARGE.matched, LARGE.rows, shards_on(cores, 1e12, 128_000_000))
         return cluster_seconds(COSTS, load, cores, [1e12]).total
 
-    found = [seconds(cores) for cores in (64, 160, 640, 2560)]
+    found = [seconds(cores) for cores in (1, 64, 160, 161, 640, 641, 2560)]
     assert found == sorted(found, reverse=True)
-    assert found[0] > 30_000 / 64  # no less than the work of the bytes
-    assert found[2] - found[3] < found[0] - found[1]
+    assert found[1] > 30_000 / 64  # no less than the work of the bytes
+    assert found[4] - found[6] < found[1] - found[2]
+
+
+def test_a_cluster_takes_what_the_deduplicator_of_the_sample_took() -> None:
+    def barriers(costs: RunCosts, cores: int) -> float:
+        return cluster_seconds(costs, replace(LARGE, shards=600), cores, []).barriers
+
+    slow = replace(STAGES[0], barrier=Law(0.1, 0.1, 50e-6))
+    more = replace(COSTS, stages=(slow, STAGES[1]))
+    for cores in (1, 100):
+        assert barriers(more, cores) - barriers(COSTS, cores) == pytest.approx(2e8 * 48e-6 * CROWD / cores)
+
+
+def test_tables_of_few_rows_are_made_by_the_driver_alone() -> None:
+    def tables(rows: float, cores: int) -> float:
+        return cluster_seconds(COSTS, replace(LARGE, rows=rows, shards=600), cores, []).tables
+
+    assert tables(1e6, 1) == tables(1e6, 640) and tables(1e9, 640) < tables(1e9, 64)
 
 
 def test_links_limit_several_nodes() -> None:
     load = Load(LARGE.sizes, LARGE.matched, LARGE.rows, 10_000)
-    assert cluster_seconds(COSTS, load, NODE, [1e12]).moving == 0
+    assert cluster_seconds(COSTS, load, NODE, [1e12]).moving == pytest.approx(1e12 / LINK)
     assert cluster_seconds(COSTS, load, 4 * NODE, [1e12, 1e12]).moving == pytest.approx(2e12 / (4 * LINK))
 
 
