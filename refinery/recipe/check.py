@@ -182,7 +182,7 @@ class _Checker:
         if dataset is not None and _is_set(dataset):
             if path is None or not _is_set(path):
                 return from_dataset(dataset.node, self.problems, getattr(library, "readers", ()))
-            self.notes.append((dataset.place, "dataset has no effect: dataset_path goes before it"))
+            self.notes.append((dataset.place, "dataset has no effect: dataset_path takes precedence"))
         if self.need_inputs and not inputs and len(self.problems.found) == before:
             if path is None or not _is_broken(path):
                 place = path.place if path is not None else self.root.place

@@ -68,7 +68,7 @@ _RULES: list[tuple[str, str, str | None]] = [
     ),
     (
         r"expected <block end>, but found '<scalar>'",
-        "something stands after the end of a value",
+        "there is something after the end of a value",
         "Check the quotes and the indentation of this line.",
     ),
     (

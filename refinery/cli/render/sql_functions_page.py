@@ -34,9 +34,9 @@ print(con.sql("SELECT body, words_num_filter_stats(body).num_words FROM docs"))
 | mapper | `NAME(text)` | the new text; NULL if the operator removes the sample |
 | filter | `NAME(text)` | BOOLEAN: true if the filter keeps the text |
 | filter with statistics | `NAME_stats(text)` | a STRUCT of its statistics |
-| statistics | `NAME(text)` | a STRUCT of them |
+| statistics | `NAME(text)` | a STRUCT of statistics |
 
-- Functions give what a recipe gives: they are macros, made by the compiler of recipes. A text that is NULL gives NULL.
+- Functions give the results of a recipe: they are macros, made by the same compiler. A text that is NULL gives NULL.
 - Parameters are named arguments; without them the defaults of the operator hold. NULL is no bound. A value that a recipe refuses is an error.
 - A parameter that is no argument here shapes the operator's SQL. `steps` makes a function of any step, with all of its parameters, under a name of yours:
 
