@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
 
@@ -113,11 +113,21 @@ def _name_of(run: IndexRun | None) -> str:
 
 
 def require_contents(index: Index) -> None:
-    """Check that the files of match keys are as they were written; entries of earlier versions have no digests. Raises OperatorError."""
-    for item in index.generations:
-        if "digest" in item and not index.place.sound(item["file"], int(item["size"]), str(item["digest"])):
-            what = f"{item['file']} has other contents than run {item['run_id']} has written"
-            raise OperatorError(f"index {index.place.name}: {what}. Bring it back, or name another folder")
+    """Check that the files of match keys are as they were written; those at a URL by size. Raises OperatorError."""
+    for item in digested(index):
+        if not index.place.sound(item["file"], int(item["size"]), str(item["digest"])):
+            refuse(index, item)
+
+
+def digested(index: Index) -> list[dict[str, Any]]:
+    """Generations whose contents are known: entries of earlier versions have no digests."""
+    return [item for item in index.generations if "digest" in item]
+
+
+def refuse(index: Index, item: dict[str, Any]) -> NoReturn:
+    """Raise OperatorError for a generation with other contents than were written."""
+    changed = f"{item['file']} has other contents than run {item['run_id']} has written"
+    raise OperatorError(f"index {index.place.name}: {changed}. Bring it back, or name another folder")
 
 
 def place_of(named: str) -> IndexPlace:

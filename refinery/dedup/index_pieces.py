@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from refinery.dedup.index import Index, require_contents, stored_files
+from refinery.dedup.index import Index, digested, refuse, require_contents, stored_files
 from refinery.dedup.model import DedupInput, DedupResult
 from refinery.dedup.partitions import Partitions
 from refinery.dedup.tasks import indexed
@@ -34,7 +34,7 @@ class IndexTasks:
         files = stored_files(index)
         if not files:
             return (), list(names)
-        require_contents(index)
+        self._require_contents(index)
         known = _facts(index)
         [answer] = self._run(indexed.survey, [(list(names), files, self._most, self._least, list(known.values()))])
         survey = json.loads(answer)
@@ -49,6 +49,17 @@ class IndexTasks:
             calls.append((survey["schema"], [portion], own[at], []))
         self._run(indexed.remember, calls)
         return tuple((first, name) for (first, _), name in zip(survey["pieces"], to, strict=False)), own
+
+    def _require_contents(self, index: Index) -> None:
+        """Check that the match keys are as they were written; tasks read those at a URL. Raises OperatorError."""
+        require_contents(index)
+        if not is_url(index.place.key):
+            return
+        items = digested(index)
+        digests = self._run(indexed.contents, [(index.place.key, item["file"]) for item in items])
+        for item, digest in zip(items, digests, strict=True):
+            if digest != item["digest"]:
+                refuse(index, item)
 
     def extend(self, inputs: DedupInput, files: Sequence[str], partitions: Partitions, findings: DedupResult) -> str:
         """The file with match keys of the samples that stay; "" without any. files: of the run's match keys."""

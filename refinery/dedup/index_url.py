@@ -75,7 +75,7 @@ class IndexBucket(IndexPlace):
         return self._store.exists(file)
 
     def sound(self, file: str, size: int, digest: str) -> bool:
-        """Return whether the object has that size; object storage guards the bytes itself."""
+        """Return whether the object has that size; tasks compare its contents (`index_pieces`)."""
         return self._store.sound(file, size, digest)
 
     def local(self, file: str) -> str:

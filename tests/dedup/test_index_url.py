@@ -106,6 +106,18 @@ def test_an_index_of_another_kind_is_refused(url: str, tmp_path: Path) -> None:
     assert set(before) - set(objects(url)) == {name for name in before if name.startswith("marks")}
 
 
+def test_match_keys_of_the_same_size_that_have_changed_are_refused(url: str, tmp_path: Path) -> None:
+    refine(tmp_path / "1", texts(["a"]), step(url))
+    [marks], before = listed(url), objects(url)
+    data = bytearray(before[marks])
+    data[len(data) // 3] ^= 1
+    (tmp_path / "changed").write_bytes(data)
+    open_store(url).put(tmp_path / "changed", marks)
+    with pytest.raises(OperatorError, match=rf"index {url}: {marks} has other contents than run .* has written"):
+        refine(tmp_path / "2", texts(["b"]), step(url))
+    assert objects(url) == {**before, marks: bytes(data)}
+
+
 def test_of_two_runs_at_once_the_second_publishes_nothing(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

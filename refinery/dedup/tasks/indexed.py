@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from refinery.common.digest import digest_of_stream
 from refinery.common.lazy import pq
 from refinery.dedup import index as indexes
 from refinery.dedup.match_keys import MatchKeys
@@ -25,6 +26,12 @@ from refinery.workers.executor import TaskPlace
 
 # Row groups of a file of an index: the URL of its store, its name there, what is added to its numbers, the row groups.
 Portion = tuple[str, str, int, list[int]]
+
+
+def contents(place: TaskPlace, url: str, name: str) -> str:
+    """Digest of the contents of a file of a store."""
+    with open_store(url).reading(name) as stream:
+        return digest_of_stream(stream).hexdigest()
 
 
 def survey(
