@@ -160,15 +160,18 @@ class Barrier:
                 together, links, findings
             )
         findings.notes[:0] = [f"{inputs.step.where}: {inputs.step.name}: {note}" for note in links.notes]
-        findings.notes += self._notes_on_short(inputs, own)
-        if inputs.step.params.get("keep") == NEWEST:
-            findings.notes += notes_on_dates(inputs.step, self._look(own, [("order_0", None)]))
-        elif inputs.order:
-            findings.notes += self._notes_on_texts(inputs, own)
+        findings.notes += self._notes_on_all(inputs, own) if inputs.whole else []
         if index is not None and (name := tasks.extend(together, own, partitions, findings)):
             self._keep([name])
             findings.extends = Path(name)
         return write
+
+    def _notes_on_all(self, inputs: DedupInput, own: Sequence[str]) -> list[str]:
+        """Notes on all samples of the run. own: its own match keys. Raises OperatorError if no sample has the date to choose by."""
+        notes = self._notes_on_short(inputs, own)
+        if inputs.step.params.get("keep") == NEWEST:
+            return notes + notes_on_dates(inputs.step, self._look(own, [("order_0", None)]))
+        return notes + (self._notes_on_texts(inputs, own) if inputs.order else [])
 
     def _notes_on_texts(self, inputs: DedupInput, files: Sequence[str]) -> list[str]:
         """The notes on texts that choose survivors. files: of the run's own match keys."""

@@ -75,6 +75,7 @@ class DedupInput:
     each shard. alive: number of samples in each shard. first_rows: number of each shard's first sample. compare:
     compares the samples' shingles. run: the run's name in an index, see `index_runs`. texts: reads those of some samples.
     memory: bytes of each of the tasks that run at once; None without a limit. batch: bytes of a batch of samples that are read again.
+    whole: False for some samples of more, which say nothing about all of them.
     """
 
     step: Any
@@ -91,3 +92,4 @@ class DedupInput:
     texts: TextsOf | None = None
     memory: int | None = None
     batch: int = 16 << 20
+    whole: bool = True

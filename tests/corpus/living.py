@@ -38,7 +38,8 @@ def near_copies(chance: random.Random, count: int, first: int) -> list[Sample]:
             picked[0] = " ".join(words)
         vector = [float(chance.randrange(3)) for _ in range(3)]
         text = chance.choice(["\n", "\n\n"]).join(picked)
-        row: Sample = {"id": number, "text": text, "host": chance.choice("abc"), "embedding": vector}
+        day = f"2024-01-0{1 + number * 5 % 7}" if number % 4 else "undated"
+        row: Sample = {"id": number, "text": text, "host": chance.choice("abc"), "embedding": vector, "day": day}
         rows.append(row | ({"extra": "x"} if chance.random() < 0.1 else {}))
     return rows
 
@@ -69,6 +70,7 @@ class Living:
             ("text", pa.string()),
             ("host", pa.string()),
             ("embedding", pa.list_(pa.float64())),
+            ("day", pa.string()),
         ]
         pq.write_table(pa.Table.from_pylist(list(rows), pa.schema([*kinds, ("extra", pa.string())])), path)
         return path

@@ -25,6 +25,7 @@ STEPS: dict[str, list[Any]] = {
     "sentence": [{"sentence_deduplicator": {"n_sentences": 2, "min_doc_words": 3, "min_num_sentences": 1}}],
     "semantic": [{"semantic_deduplicator": {"cosine_threshold": 0.95}}],
     "substring": [{"substring_deduplicator": {"min_length": 40, "boundaries": "word"}}],
+    "newest": [{"document_minhash_deduplicator": MINHASH | {"keep": "newest", "date_key": "day"}}],
     "several": ["paragraph_deduplicator", "document_deduplicator", {"key_deduplicator": {"key": "host"}}],
 }
 

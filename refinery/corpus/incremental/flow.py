@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.corpus.engine import KEPT, WITHDRAWN
+from refinery.corpus.incremental.dates import Dates
 from refinery.corpus.incremental.delta import Outcomes, RowDelta
 from refinery.corpus.incremental.passage_groups import PassageGroups
 from refinery.corpus.incremental.passes import Passed, StagePass
@@ -85,7 +86,8 @@ class Flow:
         elif matcher.takes_units:
             left = UnitGroups(self.plan, planned, state, change, self._room).apply(delta, passed.keys)
         else:
-            groups = SampleGroups(self.plan, planned, state, change, self.store, self._room)
+            dates = Dates(step, planned.stage.number, self.state.dates)
+            groups = SampleGroups(self.plan, planned, state, change, self.store, self._room, dates)
             left = groups.apply(delta, passed.keys, self.outcomes)
         if passed.keys is not None:
             names = [name for name in passed.keys.column_names if name != "_row"]

@@ -22,6 +22,7 @@ from refinery.common.lazy import pq
 from refinery.compiler.program import Program
 from refinery.compiler.templates import ident, lit
 from refinery.corpus.engine import EngineRefusal
+from refinery.corpus.incremental.dates import Dates
 from refinery.corpus.incremental.delta import Outcomes, RowDelta
 from refinery.corpus.incremental.rows import NONE, inside
 from refinery.corpus.incremental.samples import samples_of
@@ -45,7 +46,7 @@ from refinery.workers.match_keys import removed_from
 
 @dataclass(frozen=True)
 class SampleGroups:
-    """The deduplicator of samples at the end of a stage. change: number of the change. store: of the tasks' files."""
+    """The deduplicator of samples at the end of a stage. change: number of the change. store: of the tasks' files. dates: of the samples."""
 
     plan: Plan
     planned: CompiledStage
@@ -53,6 +54,7 @@ class SampleGroups:
     change: int
     store: LocalStore
     room: SqlLimits
+    dates: Dates
 
     def apply(self, delta: RowDelta, keys: pa.Table | None, outcomes: Outcomes) -> RowDelta:
         """Decide anew which rows stay. delta: of the rows that the steps keep. keys: match keys of the entering rows.
@@ -63,6 +65,7 @@ class SampleGroups:
         assert step is not None
         left, left_kept, left_at = self.state.status_of(delta.leave)
         gone = self._current(left, left_at)
+        self.plan.notes.extend(self.dates.change(gone, keys))
         touched, touched_kept, touched_at = self._touched(
             left, left_kept, [table for table in (keys, gone) if table is not None]
         )
@@ -228,6 +231,7 @@ class SampleGroups:
             folder=self.store.scratch(),
             room=self.room,
             compare=self._comparison(rows, keys, f"{folder}/texts"),
+            whole=False,
         )
 
     def _comparison(self, rows: np.ndarray, keys: pa.Table, folder: str) -> Comparison:

@@ -84,7 +84,7 @@ class State:
     """State after a change. Files of the change before are shared by hard links.
 
     change: its number. files: seals of the files of tables, by name. parts: by number. programs: keys of the stages' programs. schema: of the samples, as
-    JSON. exported: Arrow schema of exported tables, or "". counts: of rows by outcome.
+    JSON. exported: Arrow schema of exported tables, or "". counts: of rows by outcome. dates: of compared samples, by stage (`dates`).
     """
 
     folder: Path
@@ -97,6 +97,7 @@ class State:
     counts: dict[str, int] = field(
         default_factory=lambda: dict.fromkeys(("kept", "removed", "quarantined", "withdrawn"), 0)
     )
+    dates: dict[str, list[int]] = field(default_factory=dict)
 
     @staticmethod
     def is_whole(folder: Path) -> bool:

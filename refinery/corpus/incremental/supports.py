@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from refinery.compiler.kept_order import NEWEST
 from refinery.compiler.stages import cut_at_barriers
 from refinery.dedup.matchers.substrings import SubstringMatcher
 from refinery.operators import Library
@@ -77,8 +76,6 @@ def _of_step(step: Any, library: Library) -> Iterator[str]:
             yield f"{step.where}: {step.name} compares units in a way of its own"
     elif not operator.matcher.by_value or not _has_columns(operator.sample_matcher, step.params):
         yield f"{step.where}: {step.name} compares all samples with each other"
-    if step.params.get("keep") == NEWEST:
-        yield f"{step.where}: {step.name}: keep: newest fails where no sample has a date"
     for name in _GLOBAL:
         if step.params.get(name) is not None:
             yield f"{step.where}: {step.name}: {name}"

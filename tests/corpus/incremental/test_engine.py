@@ -216,7 +216,6 @@ def test_rows_are_withdrawn_once(tmp_path: Path) -> None:
         ({"document_deduplicator": {"max_removed_share": 0.5}}, {}, "max_removed_share"),
         ({"document_deduplicator": {"max_cluster_size": 5}}, {}, "max_cluster_size"),
         ({"document_deduplicator": {"index": "known"}}, {}, "index"),
-        ({"document_deduplicator": {"keep": "newest"}}, {}, "keep: newest"),
         (EXACT, {"limit": 5}, "limit"),
         (EXACT, {"max_quarantined": 5}, "max_quarantined"),
         (EXACT, {"executor_type": "ray"}, "executor_type: ray"),
@@ -226,6 +225,16 @@ def test_recipes_that_look_at_all_samples_are_refused(tmp_path: Path, step: Any,
     recipe, library = open_recipe(settings(tmp_path, [step], **keys), need_inputs=False)
     [refusal] = IncrementalEngine().refusals(recipe, library)
     assert refusal.endswith(reason) or reason in refusal
+
+
+def test_a_change_after_which_no_sample_has_a_date_fails(tmp_path: Path) -> None:
+    corpus = Corpus(tmp_path, [{"document_deduplicator": {"keep": "newest"}}])
+    corpus.add([{"id": 0, "text": "a", "date": "2024-01-01"}, {"id": 1, "text": "b", "date": "2023-05-01"}])
+    [note] = corpus.add([{"id": 2, "text": "b", "date": "unknown"}, {"id": 3, "text": "c", "date": ""}]).notes
+    assert "keep: newest: 2 of 4 compared samples have no date in the field 'date'" in note
+    assert sorted(corpus.kept) == [(1, 0), (1, 1), (2, 1)]
+    with pytest.raises(OperatorError, match="keep: newest: no sample has a date in the field 'date'"):
+        corpus.withdraw([(1, 0), (1, 1)])
 
 
 def test_numbers_of_samples_in_sql_are_refused(tmp_path: Path) -> None:
