@@ -15,7 +15,7 @@ from refinery.dedup import barrier, exchange, slices
 from refinery.dedup.linked import gathered, links, star_links
 from refinery.dedup.matchers.model import Pairs
 from refinery.dedup.slices import Slices, counted
-from refinery.dedup.tasks import clusters, hubs
+from refinery.dedup.tasks import clusters, hubs, star_clusters
 from refinery.dedup.tasks.hubs import largest_hub
 from refinery.execution.ray.executor import RayExecutor
 from refinery.storage.local import LocalStore
@@ -34,6 +34,8 @@ def by_slices(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(clusters, "_MATCHES", 7)
     patch.setattr(clusters, "_DESCRIBED", 3)
     patch.setattr(hubs, "_SLICE", 7)
+    patch.setattr(star_clusters, "_MEMBERS", 12)
+    patch.setattr(star_clusters, "_BATCH", 5)
 
 
 def samples(count: int) -> list[dict[str, Any]]:
@@ -63,6 +65,21 @@ def test_a_large_cluster_by_slices(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert rows(other, "clusters", "max(size)") == [(122,)]
     assert_same(one, other)
     assert one.warnings == other.warnings and bool(one.warnings) == bool(own)
+
+
+@pytest.mark.parametrize("own", [{"verify": "kept", "keep": "n desc"}, {"cluster": "star"}], ids=str)
+def test_star_clusters_by_slices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: dict[str, Any]) -> None:
+    words = [f"w{n % 5}-{k}" for n in range(50) for k in range(n // 5, n // 5 + 20)]
+    texts = [" ".join(words[at : at + 20]) for at in range(0, len(words), 20)]
+    write_lines(tmp_path / "in.jsonl", [{"text": text, "n": n * 37 % 101} for n, text in enumerate(texts)])
+    bands = {"window_size": 1, "hash": "fast", "bands": 24, "rows": 2, "jaccard_threshold": 0.6}
+    steps, keys = [{"document_minhash_deduplicator": {**bands, **own}}], {"shard_size": 900, "np": 2}
+    one = local(tmp_path, steps, **keys)
+    with monkeypatch.context() as patch:
+        by_slices(patch)
+        other = local(tmp_path, steps, "slices", **keys)
+    assert rows(one, "clusters", "count(DISTINCT cluster) >= 5") == [(True,)]
+    assert_same(one, other)
 
 
 @pytest.mark.parametrize("size", [1, 3, 100])

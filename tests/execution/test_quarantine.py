@@ -118,10 +118,14 @@ def test_a_cast_that_fails_on_some_rows(tmp_path: Path) -> None:
 
 
 def test_a_reason_never_shows_the_value_of_another_row(tmp_path: Path) -> None:
-    run = refine(tmp_path, texts(f"n{k}." for k in range(130)), [{"sql_filter": {"where": "CAST(text AS INTEGER) > 0"}}])
+    run = refine(
+        tmp_path, texts(f"n{k}." for k in range(130)), [{"sql_filter": {"where": "CAST(text AS INTEGER) > 0"}}]
+    )
     errors = [error for _, error in rows(run, "quarantine", "_row, error")]
     assert all(f"'n{k}.'" in error for k, error in enumerate(errors[:100]))
-    assert errors[100:] == ["the step fails on this row, too; messages are determined for 100 such rows of a batch"] * 30
+    assert (
+        errors[100:] == ["the step fails on this row, too; messages are determined for 100 such rows of a batch"] * 30
+    )
 
 
 def test_what_duckdb_cannot_try_is_found_row_by_row(tmp_path: Path) -> None:
