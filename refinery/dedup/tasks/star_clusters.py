@@ -81,7 +81,7 @@ def settle(
             texts = [str(folder / "shingles.parquet")]
             Slices(store, beside).write(Path(texts[0]))
         members = pa.table({"_row": ints(links[0]), "root": ints(links[1])})
-        folders = [folder, *map(os.path.dirname, texts)]
+        folders: list[str | Path] = [folder, *map(os.path.dirname, texts)]
         with MatchKeys(known, [], limits(place), folders=folders) as marks, marks.relation("members", members):
             order = np.searchsorted(links[0], numbers(marks.con.sql(preferred).to_arrow_table()["_row"]))
             parts = _parts(links[1][order], order)
