@@ -1,7 +1,7 @@
 /*---
 doc: >
-  Keep samples whose longest line has a length in characters within [min_len, max_len]. Line ends do not count; lines
-  are those of str.splitlines, which also cuts at VT, FF, NEL, U+2028 and others. An empty text has 0.
+  Keep samples whose longest line has a length in characters within [min_len, max_len]. Line ends do not count; lines are cut as by
+  str.splitlines, also at VT, FF, NEL, U+2028 and others. An empty text has 0.
 version: 1
 peer: maximum_line_length_filter of Data-Juicer 1.6.1
 params:

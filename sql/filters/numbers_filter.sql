@@ -1,6 +1,6 @@
 /*---
 doc: >
-  Keep samples in which at most max_number_to_text_ratio of the characters are digits from 0 to 9; those of
+  Keep samples in which at most max_number_to_text_ratio of the characters are digits from 0 to 9; digits of
   other scripts do not count. An empty text has 1.
 version: 1
 peer: NumbersFilter of NeMo Curator

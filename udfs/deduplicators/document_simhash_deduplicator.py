@@ -10,8 +10,8 @@ import pyarrow as pa
 OPERATOR = {
     "doc": (
         "Remove near-duplicates: samples whose SimHash, 64 bits over shingles of window_size tokens, differs from "
-        "that of another sample in at most hamming_distance bits. Connected samples form a cluster, of which the "
-        "first stays. Texts with fewer tokens than window_size all get the SimHash 0, so they are duplicates of each "
+        "another sample's in at most hamming_distance bits. Connected samples form a cluster, and its first sample "
+        "stays. Texts with fewer tokens than window_size all get the SimHash 0, so they are duplicates of each "
         "other, whatever they say, as in Data-Juicer; `short: keep` keeps them. SimHash is unreliable for texts of a "
         "few shingles. Tokens are separated by U+0020 alone with `space`, so the end of a line is part of a word."
     ),

@@ -9,8 +9,8 @@ from refinery.dedup.matchers.hyperplanes import bands
 
 OPERATOR = {
     "doc": (
-        "Remove samples whose embedding has a cosine of at least cosine_threshold with that of another sample. "
-        "Connected samples form a cluster, of which the first stays. The field embedding_key contains a list of "
+        "Remove samples whose embedding has a cosine of at least cosine_threshold with another sample's. "
+        "Connected samples form a cluster, and its first sample stays. The field embedding_key contains a list of "
         "numbers, from embedding_mapper or from the input. Candidates have an equal band of random hyperplanes and "
         "are verified exactly, so no pair below the threshold counts; with the defaults 99.8 % of pairs at a cosine "
         "of 0.95 are found, 94 % at 0.9 and 99.99 % at 0.98: `refinery sql --explain` shows the numbers for other "

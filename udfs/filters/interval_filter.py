@@ -10,9 +10,9 @@ from refinery.kernels.core.arrow import of_texts
 
 OPERATOR = {
     "doc": (
-        "Cut ranges of bytes out of each text, and remove samples of which nothing is left. The ranges are a field, a list of "
-        "[begin, end], such as those of repeated substrings; without it a text stays. With fuzzy_merge, ranges between which little "
-        "is left are joined first: the next range is added to the hull of those before while they cover at least merge_fuzziness "
+        "Cut ranges of bytes out of each text, and remove samples if nothing is left. The ranges are a field, a list of "
+        "[begin, end], such as repeated substrings; without it a text stays. With fuzzy_merge, ranges with little text between them "
+        "are joined first: the next range is added to the hull of the ranges before while they cover at least merge_fuzziness "
         "of it, from both ends. A range beyond the text, or one that cuts a character in two, puts the sample into quarantine."
     ),
     "version": 1,
