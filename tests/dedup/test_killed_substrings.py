@@ -19,7 +19,6 @@ from tests.conftest import ROOT
 from tests.dedup.killed_substrings import PHASES
 from tests.dedup.test_substrings import NAME, documents
 from tests.runs import texts, write_lines
-from tests.sampling import named
 
 STEPS: list[Any] = [
     {"sql_mapper": {"text": "replace(text, 'a', 'ab')"}},
@@ -62,7 +61,8 @@ def undisturbed(samples: Path) -> Callable[[], Any]:
     return run
 
 
-@pytest.mark.parametrize("phase", named({phase: phase for phase in PHASES}, "second stage"))
+@pytest.mark.long  # tests/checkpoints/test_killed.py kills runs in make test
+@pytest.mark.parametrize("phase", PHASES)
 def test_the_same_command_continues(samples: Path, tmp_path: Path, undisturbed: Callable[[], Any], phase: str) -> None:
     folder = tmp_path / "killed"
     killed = refined(phase, samples, folder)

@@ -123,7 +123,7 @@ def test_cuts_change_no_result(tmp_path: Path) -> None:
     assert one.sql(query).fetchall() == other.sql(query).fetchall()
     assert outcomes(one) == outcomes(other)
     with RowHistories(one.work_dir) as ours, RowHistories(other.work_dir) as theirs:
-        for row in range(0, 72, 5):
+        for row in (0, 13, 39, 45, 60, 62, 66):
             assert ours.of(row).events == theirs.of(row).events
 
 

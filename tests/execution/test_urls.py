@@ -323,7 +323,7 @@ def test_objects_of_others_in_a_work_dir(tmp_path: Path, bucket: str, source: st
     assert get(mine) == b"mine, too"
 
 
-@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+@pytest.mark.parametrize("kind", sampled(["parquet", "jsonl"]))
 def test_streams_come_from_and_kept_samples_are_read_at_urls(tmp_path: Path, bucket: str, kind: str) -> None:
     given = [sample for sample in samples(60) if isinstance(sample, dict)]
     keys = {"work_dir": f"{bucket}/run", "export_path": f"{bucket}/kept.{kind}"}

@@ -39,7 +39,14 @@ def breaks(number: int) -> str:
     return str(1 // (number - 5))
 
 
-def test_answers_and_errors_of_calls(driver: Any, large: None, tmp_path: Path) -> None:
+def test_answers_and_errors_of_calls_and_a_dispatcher_that_dies(
+    driver: Any, large: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Mortal(handing.Dispatcher):
+        async def process(self) -> int:
+            return os.getpid()
+
+    monkeypatch.setattr(handing, "Dispatcher", Mortal)
     cluster = ClusterConnection(driver, tmp_path)
     calls = [(number,) for number in range(20)]
     assert every(cluster, doubled, calls) == [str(number * 2) for number in range(20)]
@@ -49,24 +56,16 @@ def test_answers_and_errors_of_calls(driver: Any, large: None, tmp_path: Path) -
     with pytest.raises(driver.exceptions.RayTaskError, match="ZeroDivisionError"):
         every(cluster, breaks, calls)
 
-
-def test_a_dispatcher_that_dies(driver: Any, large: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Mortal(handing.Dispatcher):
-        async def process(self) -> int:
-            return os.getpid()
-
-    monkeypatch.setattr(handing, "Dispatcher", Mortal)
-    cluster = ClusterConnection(driver, tmp_path)
     hand = handing.handing(cluster, waits, 0)
     flag = tmp_path / "go"
-    calls = {hand.begin((number, str(flag)), {"num_cpus": 1}): str(number) for number in range(6)}
+    begun = {hand.begin((number, str(flag)), {"num_cpus": 1}): str(number) for number in range(6)}
     for dispatcher in cluster.dispatchers:
         os.kill(driver.get(dispatcher.process.remote()), signal.SIGKILL)
     flag.write_text("")
     found = {}
     while len(found) < 6:
-        found |= {ticket: hand.answer(ticket) for ticket in hand.ended(calls)}
-    assert found == calls
+        found |= {ticket: hand.answer(ticket) for ticket in hand.ended(begun)}
+    assert found == begun
 
 
 def waits(number: int, flag: str) -> str:
