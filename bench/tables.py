@@ -146,7 +146,7 @@ def maker(plan: Plan, layout: str, folder: Path, executor: Executor, piece: int)
     programs = [stage.program for stage in plan.stages]
     order = TableOrder(
         SummaryPlan.of(programs, plan.recipe.stat_summary),
-        trace.conditions(plan.stages, []), 10, (), tables.step_cells(plan),
+        trace.conditions(plan.stages, []), 10, (), tables.step_cells(plan.recipe.steps, plan.library.operators, plan.sizes),
     )  # fmt: skip
     return PartTables(plan.stages, order, executor, LocalStore(folder / "parts"), LocalStore(folder / "tables"), piece)
 
@@ -211,7 +211,10 @@ def measure(samples: int, shard: int, layout: str, workers: int, alike: bool, pi
         tasks = Processes(workers, folder, alike)
         table_maker = maker(plan, layout, folder, tasks, piece)
         statements = tables.statements(
-            plan.stages, [s.local_findings() for s in done], tables.step_cells(plan), samples
+            plan.stages,
+            [s.local_findings() for s in done],
+            tables.step_cells(plan.recipe.steps, plan.library.operators, plan.sizes),
+            samples,
         )
         before, wall = time.process_time(), time.perf_counter()
         with Database(folder / "refinery.duckdb", [folder], spill=str(folder / "spill")) as db:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -12,14 +13,15 @@ from refinery.execution.exported import RunExport
 from refinery.execution.job import Outcome, RunJob, RunWatch
 from refinery.execution.plan_facts import PlanFacts
 from refinery.io.model import Written
-from refinery.planning.plan import Plan
-from refinery.recipe import Recipe, dump
+from refinery.planning.plan import CompiledStage
+from refinery.recipe import dump
 from refinery.recipe.stat_summary import StatSummary
+from refinery.recipe.traces import TraceSettings
 from refinery.results import database, manifest, resources, trace
 from refinery.results.alarms import Alarm, alarms
 from refinery.results.audit import record as record_audit
 from refinery.results.database import Counts, Database
-from refinery.results.digests.record import WITH, record
+from refinery.results.digests.record import WITH, RunDigests, record
 from refinery.results.events import empty_texts, idle_steps, log_quarantine, log_traces, null_values, passed_over
 from refinery.results.stage_result import StageResult
 from refinery.results.stat_summary import write_statistics
@@ -27,7 +29,7 @@ from refinery.results.views.comments import comment_on_all
 from refinery.results.views.create import create_views
 from refinery.results.views.field_columns import field_comments
 from refinery.results.views.input_macro import create_macro
-from refinery.results.views.verdicts import verdicts_of_plan
+from refinery.results.views.verdicts import verdicts_of_run
 from refinery.results.whole_tables import TableMaker
 from refinery.storage.run_folder import RunDir
 from refinery.storage.store import Store
@@ -61,7 +63,7 @@ def accounted(
     summed = _statistics(recipe.stat_summary, db, maker, exported)
     if job.extension is not None:
         job.extension.fill(db, prepared)
-    files = _trace(recipe, db, maker, done, store.scratch(), run_dir)
+    files = _trace(recipe.traces, db, maker, done, store.scratch(), run_dir)
     facts, texts = PlanFacts.of(prepared), StageTexts(done, executor, store)
     audit = db.with_room(partial(record_audit.audited, db.con, facts.audited, facts.text_key, texts, recipe.audit))
     audit.write(db.con)
@@ -75,12 +77,13 @@ def accounted(
     plan = {"stages": manifest.plan(done), "orderings": facts.orderings}
     manifest.write(db, run_dir, description, dump(recipe), plan)
     resources.fill(db, job.watch.monitor.table(), prepared.stages)
-    recorded = _record_digests(recipe, run_dir, description)
+    run_dir.digests.unlink(missing_ok=True)  # those of an earlier run
+    recorded = _digested(record(run_dir, description, recipe.inputs, recipe.export, WITH)) if recipe.digests else []
     passed = [*passed_over(db), *(_repeated(done, counts) if recipe.exports else [])]
     seen = _seen(db, counts, recipe.measure_only)
     empty = empty_texts(db, prepared.stages) if exported.is_wanted else []
     loud = alarms(db, counts, prepared.sources, recipe.max_quarantined is not None)
-    _add_views(prepared, db, facts.comments)
+    _add_views(db, facts, prepared.stages, recipe.steps)
     unlike = record_audit.notes_of(audit, facts.audited, db.con)
     db.publish()
     notes = [*prepared.notes, *_of_stages(done), *unlike, *passed, *seen, *summed, *empty, *removed, *recorded]
@@ -117,12 +120,12 @@ def _of_stages(done: list[StageResult]) -> list[str]:
     return [note for stage in done if stage.findings for note in stage.findings.notes]
 
 
-def _add_views(prepared: Plan, db: Database, comments: dict[tuple[str, str], str]) -> None:
-    """Create the views, and comments on all tables and views. comments: on the columns of `stats`."""
-    kept = [field for stage in prepared.stages for field in stage.program.kept_fields]
-    create_views(db.con, kept, verdicts_of_plan(prepared, db.con))
-    create_macro(db.con, prepared)
-    comment_on_all(db.con, comments | field_comments(kept))
+def _add_views(db: Database, facts: PlanFacts, stages: Sequence[CompiledStage], steps: Sequence[Any]) -> None:
+    """Create the views, and comments on all tables and views. steps: of the recipe."""
+    kept = [field for stage in stages for field in stage.program.kept_fields]
+    create_views(db.con, kept, verdicts_of_run(stages, steps, db.con))
+    create_macro(db.con, facts.samples)
+    comment_on_all(db.con, facts.comments | field_comments(kept))
 
 
 def _outcome(
@@ -164,11 +167,11 @@ def _statistics(summary: StatSummary, db: Database, maker: TableMaker, exported:
 
 
 def _trace(
-    recipe: Recipe, db: Database, maker: TableMaker, done: list[StageResult], folder: Path, run_dir: RunDir
+    settings: TraceSettings, db: Database, maker: TableMaker, done: list[StageResult], folder: Path, run_dir: RunDir
 ) -> list[Path]:
     """Trace samples, if the recipe wants them; return the files. folder: for temporary files."""
-    chosen = maker.chosen(db, done, recipe.op_list_to_trace, recipe.trace_limit) if recipe.open_tracer else {}
-    trace.record(db, done, chosen, recipe.trace_keys, folder)
+    chosen = maker.chosen(db, done, settings.operators, settings.limit) if settings.are_on else {}
+    trace.record(db, done, chosen, settings.fields, folder)
     return trace.write_files(db, done, run_dir, chosen) if chosen else []
 
 
@@ -187,10 +190,6 @@ def _described(
     return manifest.describe(facts, outputs, beside, counts, watch.began, seconds, size, disk)
 
 
-def _record_digests(recipe: Recipe, run_dir: RunDir, description: dict[str, Any]) -> list[str]:
-    """Record the digests of the run's files if the recipe asks for them; those of an earlier run are removed. Returns notes."""
-    run_dir.digests.unlink(missing_ok=True)
-    if not recipe.digests:
-        return []
-    digests = record(run_dir, description, recipe, WITH)
+def _digested(digests: RunDigests) -> list[str]:
+    """A line on the recorded digests."""
     return [f"digests of {len(digests.files):,} files are recorded, with the root {digests.root}"]

@@ -50,7 +50,9 @@ def require(phase: Phase[Plan], probes: bool = True, overwrite: bool = False) ->
     problems = [*phase.problems, *check_needs(plan, probes).problems]
     if not problems:  # what a run writes is known of a sound plan alone
         place = plan.recipe.places.get("export_path", "")
-        problems += attempt(partial(require_own, plan, overwrite, probes), None, place).problems
+        problems += attempt(
+            partial(require_own, plan.recipe.outputs, plan.stages, overwrite, probes), None, place
+        ).problems
     if problems:
         raise error_of(problems)
 
@@ -87,12 +89,12 @@ def _looks(plan: Plan, probes: bool) -> Iterator[tuple[str, Callable[[], None]]]
     yield "process", partial(require_locked, recipe.path, recipe.assets_of_steps)
     yield "process", partial(_require_repeats, recipe)
     yield "process", partial(_require_whole_for_index, recipe)
-    yield "export_path", partial(keep_inputs, recipe, plan.sources)
+    yield "export_path", partial(keep_inputs, recipe.outputs, plan.sources)
     if probes or not is_url(recipe.export_path):
         yield "export_path", partial(require_place, recipe.export)
     if recipe.removed is not None and (probes or not is_url(recipe.removed.path)):
         yield "removed_path", partial(require_place, recipe.removed)
-    yield "work_dir", partial(require_folders, recipe)
+    yield "work_dir", partial(require_folders, recipe.outputs)
 
 
 def _require_whole_for_index(recipe: Recipe) -> None:

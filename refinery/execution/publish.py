@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -17,14 +18,14 @@ from refinery.execution.exported import RemovedExport, RunExport
 from refinery.execution.job import Outcome, RunJob, RunPlace
 from refinery.execution.removed_files import RemovedFiles
 from refinery.execution.stage_runner import StageRunner
-from refinery.execution.table_maker import maker_of
+from refinery.execution.table_maker import maker_of, most_in_database, table_order
 from refinery.io.model import Written
-from refinery.planning.plan import Plan
 from refinery.recipe.export import ExportSettings
 from refinery.results import tables
 from refinery.results.alarms import none_readable
 from refinery.results.database import Database
 from refinery.results.stage_result import StageResult
+from refinery.results.tables import StepCells
 from refinery.results.whole_tables import TableMaker, WholeTables
 from refinery.storage.holdings import OwnedObjects
 from refinery.storage.store import Store
@@ -53,9 +54,11 @@ def publish_run(job: RunJob, stages: StageRunner, done: list[StageResult]) -> tu
         delivery = place.delivery(recipe.export, holdings)
         exported = RunExport(recipe.export, exporting, delivery, keep, stages.sink, holdings, withheld, removed=removed)
         parts = place.workplace.tables()
-        maker = WholeTables() if earlier else maker_of(prepared, executor, done, store, parts, exported.is_wanted)
+        order = table_order(prepared, exported.is_wanted)
+        most = most_in_database(recipe.executor_type)
+        maker = WholeTables() if earlier else maker_of(order, most, executor, done, store, parts)
         with exported.vouched_for(), maker.vouched_for():
-            (earlier or maker).fill(db, done, _statements(prepared, done, maker))
+            (earlier or maker).fill(db, done, _statements(order.cells, done, maker))
             outcome, description = accounted(job, db, maker, done, exported, store, executor)
         if not withheld:
             extend(description["run_id"], description["project_name"])  # now that the run is published
@@ -94,13 +97,16 @@ def _removed(
     return RemovedExport(files, place.delivery(settings, holdings))
 
 
-def _statements(prepared: Plan, done: list[StageResult], maker: TableMaker) -> list[tables.TableStatement]:
+def _statements(
+    cells: Mapping[int, StepCells], done: list[StageResult], maker: TableMaker
+) -> list[tables.TableStatement]:
     """The statements that make the tables in the database."""
     if maker.folder:  # tasks make the tables
         return []
-    cells = tables.step_cells(prepared)
     samples = sum(result.rows for result in done[0].results)
-    made = tables.statements(prepared.stages, [stage.local_findings() for stage in done], cells, samples)
+    made = tables.statements(
+        [stage.planned for stage in done], [stage.local_findings() for stage in done], cells, samples
+    )
     if samples > tables.MANY // 2:
         pa.default_memory_pool().release_unused()  # for DuckDB
     return made

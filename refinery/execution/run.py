@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -23,6 +23,7 @@ from refinery.execution.python_input import spooled
 from refinery.execution.resume_hint import ResumeHint
 from refinery.execution.stage_runner import StageRunner
 from refinery.execution.stage_tasks import folder_of
+from refinery.io.model import Source
 from refinery.io.python_data.kinds import in_memory
 from refinery.io.side_files import SideFiles
 from refinery.io.unchanged import same_files
@@ -30,11 +31,12 @@ from refinery.monitoring.log import logged
 from refinery.monitoring.watch import RunMonitor
 from refinery.operators import Library
 from refinery.operators.processes import using_processes
-from refinery.planning.plan import Plan
+from refinery.planning.plan import CompiledStage, Plan, stats_of
 from refinery.recipe import Recipe
+from refinery.recipe.run_outputs import RunOutputs
 from refinery.results import targets
 from refinery.results.disk_space import explained, explanation
-from refinery.results.events import log_end, log_plan, log_reused, require_readable
+from refinery.results.events import log_end, log_input, log_reused, log_stages, require_readable
 from refinery.results.locks import locked
 from refinery.results.output_checks import require_objects
 from refinery.results.owned_files import OwnedFiles
@@ -115,19 +117,22 @@ def execute_prepared(
     if extension is not None:
         extension.check(prepared)
     with_digests(prepared)
-    workplace, only_read = Workplace.of(prepared.recipe.work_dir), _only_read(prepared)
+    outputs = prepared.recipe.outputs
+    workplace, only_read = Workplace.of(outputs.work_dir), _only_read(prepared.sources, prepared.beside)
     with (
         ResumeHint() as hint,
         explained(workplace.name, only_read),
         nullcontext() if held else workplace.run_dir.held(),
-        locked(_locks(prepared)),
+        locked(targets.locks(outputs, prepared.stats)),
         logged(workplace.run_dir.log),
         _monitored(prepared, progress, workplace.run_dir, partial(explanation, workplace.name, only_read)) as monitor,
     ):
-        log_plan(prepared)
+        log_input(prepared.recipe.ignored, prepared.cut, prepared.shards)
+        log_stages(prepared.stages, prepared.sizes, prepared.orderings)
         beside = SideFiles(prepared.beside)
         beside.require()
-        place, watch = _claimed(prepared, workplace, overwrite), RunWatch(started, began, monitor, progress)
+        place = _claimed(outputs, prepared.stages, workplace, overwrite)
+        watch = RunWatch(started, began, monitor, progress)
         outcome = _execute(RunJob(prepared, place, watch, beside, extension), make, hint, noted)
         outcome = replace(outcome, notes=(*outcome.notes, *workplace.publish(overwrite)))
         keep_only(workplace.tables(), workplace.run_dir.database)
@@ -136,14 +141,9 @@ def execute_prepared(
     return outcome
 
 
-def _only_read(prepared: Plan) -> tuple[str, ...]:
-    """Files and folders that a run only reads."""
-    return (*(source.path for source in prepared.sources if source.path and source.table is None), *prepared.beside)
-
-
-def _locks(prepared: Plan) -> dict[str, bool]:
-    recipe = prepared.recipe
-    return targets.locks(recipe.export, recipe.stat_summary, prepared.stats, recipe.removed)
+def _only_read(sources: Sequence[Source], beside: Iterable[str]) -> tuple[str, ...]:
+    """Files and folders that a run only reads. beside: those that are no samples."""
+    return (*(source.path for source in sources if source.path and source.table is None), *beside)
 
 
 def _monitored(
@@ -157,12 +157,13 @@ def _monitored(
     return RunMonitor(run_dir, about, stages, total, recipe.open_monitor, shown, explain)
 
 
-def _claimed(prepared: Plan, workplace: Workplace, overwrite: bool) -> RunPlace:
+def _claimed(outputs: RunOutputs, stages: Sequence[CompiledStage], workplace: Workplace, overwrite: bool) -> RunPlace:
     """The place, free of what an earlier run has left beside its results. Raises OutputError for files of others."""
     run_dir = workplace.run_dir
-    belongings, written = OwnedFiles(run_dir, overwrite, bool(workplace.url)), targets.of_run(prepared, run_dir)
+    belongings = OwnedFiles(run_dir, overwrite, bool(workplace.url))
+    written = targets.of_run(outputs, stages, run_dir)
     belongings.require(written, but=run_dir.database)  # once more, now that no other run can write
-    require_objects(prepared, workplace, overwrite)
+    require_objects(outputs, stats_of(stages), workplace, overwrite)
     _fresh(run_dir, belongings)
     workplace.tidy()
     if not workplace.url:

@@ -22,23 +22,35 @@ ON_CLUSTER, HERE = SIZE, 1 << 24
 LEAST, EACH = 1 << 16, 2
 
 
-def maker_of(
-    prepared: Plan, executor: Executor, done: Sequence[StageResult], source: Store, parts: Store, exports: bool
-) -> TableMaker:
-    """The maker of a run's tables. executor: runs tasks. source: store of the shards' files. parts: store of parts of tables."""
-    recipe = prepared.recipe
-    most = ON_CLUSTER if on_cluster(recipe.executor_type) else HERE
-    if sum(blocks.samples_of(done)) <= most:
-        return WholeTables()
-    order = TableOrder(
-        summary=SummaryPlan.of([stage.program for stage in prepared.stages], recipe.stat_summary),
-        traced=trace.conditions(prepared.stages, recipe.op_list_to_trace) if recipe.open_tracer else {},
-        trace_limit=recipe.trace_limit,
+def table_order(prepared: Plan, exports: bool) -> TableOrder:
+    """The settings of a run's tables. exports: statistics of kept samples are written beside the export."""
+    recipe, stages, traces = prepared.recipe, prepared.stages, prepared.recipe.traces
+    return TableOrder(
+        summary=SummaryPlan.of([stage.program for stage in stages], recipe.stat_summary),
+        traced=trace.conditions(stages, traces.operators) if traces.are_on else {},
+        trace_limit=traces.limit,
         written=tuple(stat.column for stat in prepared.stats) if exports else (),
-        cells=step_cells(prepared),
+        cells=step_cells(recipe.steps, prepared.library.operators, prepared.sizes),
     )
-    piece = piece_size(sum(blocks.samples_of(done)), executor.capacity())
-    return PartTables(prepared.stages, order, executor, source, parts, piece, SIZE)
+
+
+def most_in_database(executor_type: str) -> int:
+    """Most samples of a run whose tables are made in its database."""
+    return ON_CLUSTER if on_cluster(executor_type) else HERE
+
+
+def maker_of(
+    order: TableOrder, most: int, executor: Executor, done: Sequence[StageResult], source: Store, parts: Store
+) -> TableMaker:
+    """The maker of a run's tables. most: samples for which they are made in the database; tasks of the executor make larger ones.
+
+    source: store of the shards' files. parts: store of parts of tables.
+    """
+    samples = sum(blocks.samples_of(done))
+    if samples <= most:
+        return WholeTables()
+    piece = piece_size(samples, executor.capacity())
+    return PartTables([stage.planned for stage in done], order, executor, source, parts, piece, SIZE)
 
 
 def piece_size(samples: int, cores: int) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -114,6 +115,11 @@ class CompiledStage:
         return [*before, *self.stage.steps]
 
 
+def stats_of(stages: Sequence[CompiledStage]) -> list[Stat]:
+    """The statistics of all stages."""
+    return [stat for planned in stages for stat in planned.program.stats]
+
+
 @dataclass
 class Plan:
     """A recipe with its inputs, cut to shards, and its stages compiled.
@@ -165,7 +171,7 @@ class Plan:
     @property
     def stats(self) -> list[Stat]:
         """The statistics of all stages."""
-        return [stat for planned in self.stages for stat in planned.program.stats]
+        return stats_of(self.stages)
 
     @property
     def beside(self) -> dict[str, str]:

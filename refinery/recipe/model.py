@@ -16,7 +16,9 @@ from refinery.recipe.export import ExportSettings
 from refinery.recipe.input_config import InputConfig
 from refinery.recipe.key import RecipeKey, key, read_from
 from refinery.recipe.portion import Portion
+from refinery.recipe.run_outputs import RunOutputs
 from refinery.recipe.stat_summary import StatSummary
+from refinery.recipe.traces import TraceSettings
 
 
 class OperatorLike(Protocol):
@@ -465,9 +467,10 @@ class Recipe:
         return self.fusion_strategy if self.op_fusion and not self.measure_only else None
 
     @property
-    def trace_limit(self) -> int | None:
-        """Most samples to trace per operator, None for all."""
-        return None if self.trace_num == "all" else int(self.trace_num)
+    def traces(self) -> TraceSettings:
+        """Settings of traces."""
+        limit = None if self.trace_num == "all" else int(self.trace_num)
+        return TraceSettings(self.open_tracer, self.op_list_to_trace, limit, self.trace_keys)
 
     @property
     def export_format(self) -> str:
@@ -483,6 +486,20 @@ class Recipe:
     def removed(self) -> ExportSettings | None:
         """Place and form of the files of removed samples; None without them."""
         return ExportSettings.of_removed(self) if self.removed_path is not None else None
+
+    @property
+    def outputs(self) -> RunOutputs:
+        """Places that a run writes to."""
+        return RunOutputs(
+            self.work_dir,
+            self.export,
+            self.removed,
+            self.stat_summary,
+            tuple(str(step.params["index"]) for step in self.steps if step.params.get("index")),
+            self.temp_dir,
+            self.open_tracer,
+            of_part=self.limit is not None or self.sample is not None,
+        )
 
     @property
     def exports(self) -> bool:

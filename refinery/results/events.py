@@ -7,11 +7,15 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from refinery.common.numbers import size
+from refinery.compiler.filter_order import FilterOrder
 from refinery.compiler.model import bytes_name
 from refinery.errors import UnreadableError
+from refinery.io.model import Shard
 from refinery.monitoring.log import event
-from refinery.planning.plan import CompiledStage, Plan
-from refinery.planning.sizes import rows_of_step
+from refinery.planning.plan import CompiledStage
+from refinery.planning.shard_cut import ShardCut
+from refinery.planning.sizes import Sizes, rows_of_step
+from refinery.recipe.model import Note
 from refinery.results.alarms import KINDS, Alarm, Reason
 from refinery.results.database import Database
 from refinery.storage.run_folder import RunDir
@@ -23,12 +27,16 @@ _MOST = 10
 _NULL = "^(.+?) is NULL(:|$)"
 
 
-def log_plan(prepared: Plan) -> None:
-    """Log notes on the recipe, the shards, the steps that run as one statement, and their order with its reason."""
-    for note in prepared.recipe.ignored:
+def log_input(ignored: Sequence[Note], cut: ShardCut, shards: Sequence[Shard]) -> None:
+    """Log keys of the recipe that have no effect, and the shards."""
+    for note in ignored:
         event("note", str(note), where=note.where)
-    event("shards", prepared.cut.described(prepared.shards), shards=len(prepared.shards), size=prepared.cut.size)
-    for planned in prepared.stages:
+    event("shards", cut.described(shards), shards=len(shards), size=cut.size)
+
+
+def log_stages(stages: Sequence[CompiledStage], sizes: Sizes, orderings: Sequence[FilterOrder]) -> None:
+    """Log the steps that run as one statement, their batches, and the order of filters with its reason."""
+    for planned in stages:
         names = {step.index: step.name for step in planned.steps}
         number, together = planned.stage.number, ", ".join(f"{step} {name}" for step, name in names.items())
         shared = sorted(name for name, steps in planned.chain.features.items() if len(steps) > 1)
@@ -40,21 +48,21 @@ def log_plan(prepared: Plan) -> None:
             "shared": shared,
         }
         event("fusion", what, **fields)
-        _log_batches(prepared, planned)
-    for stage, ordering in enumerate(prepared.orderings, 1):
+        _log_batches(planned, sizes)
+    for stage, ordering in enumerate(orderings, 1):
         how = "were moved" if ordering.moved else "stay where they were"
         order = ", ".join(map(str, ordering.steps))
         event("order", f"stage {stage}: {ordering.strategy}: filters {how}: {order}", stage=stage, **ordering.json())
 
 
-def _log_batches(prepared: Plan, planned: CompiledStage) -> None:
+def _log_batches(planned: CompiledStage, sizes: Sizes) -> None:
     """Log the most samples that each operator of a stage is given at a time."""
-    operators = prepared.library.operators
-    rows = {step.index: rows_of_step(prepared.sizes, step, operators[step.name]) for step in planned.all_steps}
-    sizes = ", ".join(f"{step.index} {step.name} {rows[step.index]:,} samples" for step in planned.all_steps)
-    what = f"stage {planned.stage.number}: batches of up to {size(prepared.sizes.bytes)}, for each operator at most: "
+    operators = planned.inputs.library.operators
+    rows = {step.index: rows_of_step(sizes, step, operators[step.name]) for step in planned.all_steps}
+    listed = ", ".join(f"{step.index} {step.name} {rows[step.index]:,} samples" for step in planned.all_steps)
+    what = f"stage {planned.stage.number}: batches of up to {size(sizes.bytes)}, for each operator at most: "
     if rows:
-        event("batches", what + sizes, stage=planned.stage.number, bytes=prepared.sizes.bytes, rows=rows)
+        event("batches", what + listed, stage=planned.stage.number, bytes=sizes.bytes, rows=rows)
 
 
 def log_reused(reused: int, of: int) -> None:

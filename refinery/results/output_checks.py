@@ -10,13 +10,14 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from refinery.compiler.model import Stat
 from refinery.errors import OutputError
 from refinery.io.model import Source
 from refinery.io.writers.export import stats_path
 from refinery.io.writers.write import writing
-from refinery.planning.plan import Plan
-from refinery.recipe import Recipe
+from refinery.planning.plan import CompiledStage, stats_of
 from refinery.recipe.export import ExportSettings
+from refinery.recipe.run_outputs import RunOutputs
 from refinery.results import targets
 from refinery.results.delivery import why_not
 from refinery.results.owned_files import OwnedFiles
@@ -68,10 +69,10 @@ def _require_writable(folder: str) -> None:
         os.rmdir(tempfile.mkdtemp(dir=folder))  # a file system without unnamed files
 
 
-def _require_apart(recipe: Recipe, run_dir: RunDir) -> None:
+def _require_apart(outputs: RunOutputs, run_dir: RunDir) -> None:
     """Check that folders of partitions hold neither files of the run itself, nor each other. Raises OutputError."""
-    outputs = [("export_path", recipe.export), ("removed_path", recipe.removed)]
-    local = [(key, one) for key, one in outputs if one is not None and one.is_local]
+    exports = [("export_path", outputs.export), ("removed_path", outputs.removed)]
+    local = [(key, one) for key, one in exports if one is not None and one.is_local]
     own = [os.path.realpath(path) for path in (run_dir.database, run_dir.own)]
     for key, one in local:
         if not one.is_folder:
@@ -108,10 +109,8 @@ def _require_free_names(export: ExportSettings, run_dir: RunDir) -> None:
             raise OutputError(f"{path}: the run keeps files of its own here. Choose another export_path")
 
 
-def _require_no_whole_run(recipe: Recipe, place: Workplace, remote: bool) -> None:
+def _require_no_whole_run(place: Workplace) -> None:
     """Check that a run over a part of the input does not replace one over all of it. Raises OutputError."""
-    if (recipe.limit is None and recipe.sample is None) or (place.url and not remote):
-        return
     store, name = place.own(), place.run_dir.manifest.name
     manifest = json.loads(store.read_text(name)) if store.exists(name) else None
     earlier = (manifest or {}).get("portion") or {}
@@ -123,40 +122,38 @@ def _require_no_whole_run(recipe: Recipe, place: Workplace, remote: bool) -> Non
     )
 
 
-def require_own(prepared: Plan, overwrite: bool, remote: bool = True) -> None:
+def require_own(outputs: RunOutputs, stages: Sequence[CompiledStage], overwrite: bool, remote: bool = True) -> None:
     """Check before a run that it would overwrite only files and objects of runs. Raises OutputError.
 
     remote: check URLs, too.
     """
-    place = Workplace.of(prepared.recipe.work_dir)
+    place = Workplace.of(outputs.work_dir)
     run_dir = place.run_dir
-    _require_free_names(prepared.recipe.export, run_dir)
-    _require_apart(prepared.recipe, run_dir)
-    if not overwrite:
-        _require_no_whole_run(prepared.recipe, place, remote)
+    _require_free_names(outputs.export, run_dir)
+    _require_apart(outputs, run_dir)
+    if outputs.of_part and not overwrite and (remote or not place.url):
+        _require_no_whole_run(place)
     belongings = OwnedFiles(run_dir, overwrite, bool(place.url))
-    _require_alone(prepared.recipe.export, belongings, "export_path")
-    _require_alone(prepared.recipe.removed, belongings, "removed_path")
-    require_objects(prepared, place, overwrite or not remote)
-    if prepared.recipe.open_tracer and run_dir.trace.exists() and not run_dir.trace.is_dir():
+    _require_alone(outputs.export, belongings, "export_path")
+    _require_alone(outputs.removed, belongings, "removed_path")
+    require_objects(outputs, stats_of(stages), place, overwrite or not remote)
+    if outputs.traces and run_dir.trace.exists() and not run_dir.trace.is_dir():
         raise OutputError(
             f"{run_dir.trace}: is a file, but traces need a folder of that name. Remove it, or set another work_dir"
         )
-    belongings.require(targets.of_run(prepared, run_dir), targets.own_database(run_dir.database, belongings))
+    belongings.require(targets.of_run(outputs, stages, run_dir), targets.own_database(run_dir.database, belongings))
 
 
-def require_objects(prepared: Plan, place: Workplace, overwrite: bool) -> None:
+def require_objects(outputs: RunOutputs, stats: Sequence[Stat], place: Workplace, overwrite: bool) -> None:
     """Check that a run would overwrite only objects that runs have put. Raises OutputError, OSError."""
-    recipe = prepared.recipe
-    summary, removed = recipe.stat_summary, recipe.removed
-    if overwrite or not any(
-        map(is_url, (place.url, recipe.export_path, summary.export or "", recipe.removed_path or ""))
-    ):
+    export, removed, summary = outputs.export, outputs.removed, outputs.summary
+    written = (place.url, export.path, summary.export or "", removed.path if removed is not None else "")
+    if overwrite or not any(map(is_url, written)):
         return
     holdings = place.holdings()
     place.require(holdings)
-    with writing(recipe.export_path):
-        holdings.require(targets.of_objects(recipe.export, prepared.stats))
+    with writing(export.path):
+        holdings.require(targets.of_objects(export, stats))
     if removed is not None and removed.is_remote:
         with writing(removed.path):
             holdings.require(targets.of_objects(removed, ()))
@@ -164,12 +161,12 @@ def require_objects(prepared: Plan, place: Workplace, overwrite: bool) -> None:
         holdings.require(targets.statistics_objects(summary))
 
 
-def require_folders(recipe: Recipe) -> None:
+def require_folders(outputs: RunOutputs) -> None:
     """Check that the folders of a run can be made and written. Raises OutputError."""
-    for path in filter(None, (recipe.work_dir, recipe.temp_dir, recipe.stat_summary.export)):
+    for path in filter(None, (outputs.work_dir, outputs.temp_dir, outputs.summary.export)):
         if is_url(path):
             continue
-        folder = os.path.abspath(path if path == recipe.work_dir else os.path.expanduser(path))
+        folder = os.path.abspath(path if path == outputs.work_dir else os.path.expanduser(path))
         with writing(path):
             _require_names(folder)
         while not os.path.lexists(folder):
@@ -191,12 +188,12 @@ def _require_names(path: str, room: int = 0) -> None:
         raise OSError(errno.EINVAL, "the name holds a NUL character") from error
 
 
-def keep_inputs(recipe: Recipe, sources: Sequence[Source]) -> None:
+def keep_inputs(outputs: RunOutputs, sources: Sequence[Source]) -> None:
     """Check that a run does not overwrite its input, nor read outputs of an earlier run. Raises OutputError."""
     paths = [source.path for source in sources if source.table is None]
     if not paths:
         return
-    written, real = WrittenPlaces(recipe), real_places()
+    written, real = WrittenPlaces(outputs), real_places()
     for path in paths:
         if cure := written.cure(real(path)):
             raise OutputError(f"{path}: cannot be written: it is also read. {cure}")
@@ -205,21 +202,19 @@ def keep_inputs(recipe: Recipe, sources: Sequence[Source]) -> None:
 class WrittenPlaces:
     """The files and folders that a run writes to; each is looked up once, however many inputs are compared with them."""
 
-    def __init__(self, recipe: Recipe) -> None:
-        export = recipe.export
-        path = Workplace.of(recipe.work_dir).file_of_export(export.path) if is_stdout(export.path) else export.path
+    def __init__(self, outputs: RunOutputs) -> None:
+        export, removed = outputs.export, outputs.removed
+        path = Workplace.of(outputs.work_dir).file_of_export(export.path) if is_stdout(export.path) else export.path
         self._exports = {real_place(path), real_place(stats_path(path))} if export.is_written else set()
         self._parts = _folder(export.path) if export.is_written and export.in_parts else ""
-        self._folders = [
-            _folder(one.path) for one in (export, recipe.removed) if one and one.is_folder and one.is_local
-        ]
-        if recipe.removed is not None and not recipe.removed.is_folder:
-            self._exports.add(real_place(recipe.removed.path))
+        self._folders = [_folder(one.path) for one in (export, removed) if one and one.is_folder and one.is_local]
+        if removed is not None and not removed.is_folder:
+            self._exports.add(real_place(removed.path))
         self._pieces = _pieces(export.path, export.kind) if export.is_written and export.shard_size else None
-        self._indexes = [_folder(str(step.params["index"])) for step in recipe.steps if step.params.get("index")]
-        self._summary = _folder(recipe.stat_summary.export) if recipe.stat_summary.export else ""
-        local = not is_url(recipe.work_dir)
-        self._traces = {real_place(str(path)) for path in _traces(recipe.work_dir)} if local else set()
+        self._indexes = [_folder(index) for index in outputs.indexes]
+        self._summary = _folder(outputs.summary.export) if outputs.summary.export else ""
+        local = not is_url(outputs.work_dir)
+        self._traces = {real_place(str(path)) for path in _traces(outputs.work_dir)} if local else set()
 
     def cure(self, place: str) -> str | None:
         """Advice that keeps the run from writing to a place; None if the run does not write there."""

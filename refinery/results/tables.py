@@ -12,9 +12,9 @@ from refinery.compiler.ledger import LEDGER_COLUMNS, case_of_step, ledger_column
 from refinery.compiler.model import bytes_name
 from refinery.compiler.templates import ident, lit, template
 from refinery.dedup.model import DedupResult
-from refinery.operators import read_sql
-from refinery.planning.plan import CompiledStage, Plan
-from refinery.planning.sizes import rows_of_step
+from refinery.operators import Operator, read_sql
+from refinery.planning.plan import CompiledStage
+from refinery.planning.sizes import Sizes, rows_of_step
 
 # Least number of samples that are joined and sorted at a time.
 MANY = 1 << 19
@@ -269,10 +269,10 @@ def listed(stages: Sequence[CompiledStage]) -> list[tuple[Any, str]]:
     return steps
 
 
-def step_cells(prepared: Plan) -> dict[int, StepCells]:
-    """Cells of the table `steps` that are known before the run."""
-    operators, cells = prepared.library.operators, {}
-    for step in prepared.recipe.steps:
+def step_cells(steps: Sequence[Any], operators: Mapping[str, Operator], sizes: Sizes) -> dict[int, StepCells]:
+    """Cells of the table `steps` that are known before the run. sizes: of batches."""
+    cells = {}
+    for step in steps:
         parameters = json.dumps(dict(step.params), ensure_ascii=False, default=list)
-        cells[step.index] = StepCells(parameters, rows_of_step(prepared.sizes, step, operators[step.name]))
+        cells[step.index] = StepCells(parameters, rows_of_step(sizes, step, operators[step.name]))
     return cells

@@ -14,8 +14,9 @@ from refinery.compiler.model import Stat
 from refinery.errors import OutputError
 from refinery.io.writers.export import stats_path
 from refinery.io.writers.export_files import names, numbered, stem_of
-from refinery.planning.plan import Plan
+from refinery.planning.plan import CompiledStage, stats_of
 from refinery.recipe.export import ExportSettings
+from refinery.recipe.run_outputs import RunOutputs
 from refinery.recipe.stat_summary import StatSummary
 from refinery.results.owned_files import OwnedFiles, pattern
 from refinery.results.tables import listed
@@ -26,17 +27,14 @@ from refinery.storage.urls import is_url
 _NUMBERED = re.compile(r"-\d+-of-\d+(\.\w+){1,2}$")
 
 
-def of_run(prepared: Plan, run_dir: RunDir) -> list[str]:
+def of_run(outputs: RunOutputs, stages: Sequence[CompiledStage], run_dir: RunDir) -> list[str]:
     """All patterns of a run."""
-    recipe = prepared.recipe
-    exported = of_export(recipe.export, prepared.stats)
-    traced = of_trace(prepared, run_dir) if recipe.open_tracer else []
     return [
         pattern(run_dir.database),
-        *exported,
-        *of_removed(recipe.removed),
-        *traced,
-        *of_statistics(recipe.stat_summary),
+        *of_export(outputs.export, stats_of(stages)),
+        *of_removed(outputs.removed),
+        *(of_trace(stages, run_dir) if outputs.traces else []),
+        *of_statistics(outputs.summary),
     ]
 
 
@@ -103,16 +101,15 @@ def statistics_objects(summary: StatSummary) -> list[str]:
     return [f"{url}/{path}" for path in open_store(url).names() if name.fullmatch(path)]
 
 
-def locks(
-    export: ExportSettings, summary: StatSummary, stats: Sequence[Stat], removed: ExportSettings | None = None
-) -> dict[str, bool]:
+def locks(outputs: RunOutputs, stats: Sequence[Stat]) -> dict[str, bool]:
     """Names of locks: exclusive (True) for outputs of the run, shared (False) for what contains them.
 
     A file, all numbered files of an export, and a folder of parts each have an exclusive lock. A file also shares the
     locks of the folders above it, and a file that is named like a numbered file the lock of those numbered files.
     """
     names: dict[str, bool] = {}
-    for path, kind in (*_locked_files(export, summary, stats), *_locked_files_of(removed)):
+    exported = _locked_files(outputs.export, outputs.summary, stats)
+    for path, kind in (*exported, *_locked_files_of(outputs.removed)):
         real = os.path.realpath(os.path.expanduser(path))
         names[_named(real, kind)] = True
         stem = _NUMBERED.sub("", real)
@@ -151,15 +148,15 @@ def _locked_files_of(removed: ExportSettings | None) -> Iterator[tuple[str, str]
         yield removed.path, "folder" if removed.is_folder else "file"
 
 
-def of_trace(prepared: Plan, run_dir: RunDir) -> list[str]:
+def of_trace(stages: Sequence[CompiledStage], run_dir: RunDir) -> list[str]:
     """Patterns of the files of the trace."""
-    return [pattern(path) for path in traced(prepared, run_dir)]
+    return [pattern(path) for path in traced(stages, run_dir)]
 
 
-def traced(prepared: Plan, run_dir: RunDir) -> Iterator[Path]:
+def traced(stages: Sequence[CompiledStage], run_dir: RunDir) -> Iterator[Path]:
     """Trace files of all steps that may be traced."""
     seen: set[str] = set()
-    for step, _ in listed(prepared.stages):
+    for step, _ in listed(stages):
         for pairs in (False, True):
             yield run_dir.trace_file(step.name, step.index, step.name not in seen, pairs)
         seen.add(step.name)

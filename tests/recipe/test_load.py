@@ -183,7 +183,7 @@ def test_a_full_recipe_survives_being_dumped() -> None:
     assert recipe.steps[0].params["pattern"] == "a{{ b }}${HOME} 'x' \"y\" \\ \x00 \u2028"
     assert "hidden" not in text + repr(recipe)
     assert recipe.export_format == "jsonl.zst"
-    assert recipe.trace_limit is None
+    assert recipe.traces.limit is None
     assert recipe.export_aws_credentials == {"aws_secret_access_key": "hidden"}
 
 

@@ -145,7 +145,7 @@ def test_sizes_refused(written: str) -> None:
 @pytest.mark.parametrize(("written", "limit"), [("all", None), ("ALL", None), ("50", 50), ("0", 0), ("1e2", 100)])
 def test_trace_num(written: str, limit: int | None) -> None:
     recipe = loads(f"dataset_path: a\ntrace_num: {written}\nprocess: [x_mapper]", library=LIBRARY)
-    assert recipe.trace_limit == limit
+    assert recipe.traces.limit == limit
 
 
 def test_python_values_that_no_recipe_holds() -> None:

@@ -49,7 +49,9 @@ class Books:
             self.done = stages.run()
         self.results = self.done[0].results
         self.db = Database(folder / "books.duckdb")
-        made = tables.statements(self.prepared.stages, [None], tables.step_cells(self.prepared))
+        plan = self.prepared
+        cells = tables.step_cells(plan.recipe.steps, plan.library.operators, plan.sizes)
+        made = tables.statements(plan.stages, [None], cells)
         database.fill(self.db, self.done, made)
 
     def check(self) -> Counts:

@@ -30,7 +30,7 @@ PARTS = {"executor_type": "ray"}
 def locks(folder: Path, export: str, **keys: Any) -> dict[str, bool]:
     (folder / "in.jsonl").touch()
     recipe, _ = open_recipe(settings(folder, STEPS, export_path=export, **keys))
-    return targets.locks(recipe.export, recipe.stat_summary, [object()])  # type: ignore[list-item]
+    return targets.locks(recipe.outputs, [object()])  # type: ignore[list-item]
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def test_real_places_are_looked_up_by_folder(folder: Path, monkeypatch: pytest.M
     recipe, _ = open_recipe(settings(folder, ["words_num_filter"], dataset_path=folder / "in"))
     sources, _ = find([str(folder / "in")])
     [shard] = cut(sources)
-    assert counted(monkeypatch, lambda: keep_inputs(recipe, sources)) < 20
+    assert counted(monkeypatch, lambda: keep_inputs(recipe.outputs, sources)) < 20
     assert counted(monkeypatch, lambda: stamp_of(shard)) < 5
 
 
@@ -55,7 +55,7 @@ def test_an_export_among_the_inputs_is_refused(folder: Path) -> None:
             settings(folder, ["words_num_filter"], dataset_path=folder / "in", export_path=folder / export)
         )
         with pytest.raises(OutputError, match="007.jsonl: cannot be written: it is also read"):
-            keep_inputs(recipe, sources)
+            keep_inputs(recipe.outputs, sources)
 
 
 def test_real_places_are_those_of_each(folder: Path) -> None:

@@ -81,7 +81,7 @@ def record_now(work_dir: Path) -> RunDigests:
             f"{run_dir.digests}: digests of this run are recorded already. Compare with them: refinery verify {work_dir}"
         )
     recipe, _ = open_recipe(run_dir.recipe, need_inputs=False)
-    return record(run_dir, _manifest(run_dir), recipe, AFTER)
+    return record(run_dir, _manifest(run_dir), recipe.inputs, recipe.export, AFTER)
 
 
 def verify(run: Path, moved: Moved, root: str = "") -> Verification:

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from refinery.io.path_lists import is_list
 from refinery.io.side_files import base_of, is_glob
-from refinery.recipe import Recipe
 from refinery.recipe.export import ExportSettings
 from refinery.recipe.input_config import InputConfig
 from refinery.storage.urls import is_url
@@ -23,9 +22,9 @@ PARTS = {
 }
 
 
-def input_folder(recipe: Recipe, files: Sequence[str]) -> str:
+def input_folder(inputs: Sequence[InputConfig], files: Sequence[str]) -> str:
     """The folder of the inputs: of the files, and of the folders and patterns in which the recipe looks for them."""
-    looked = [item.path for item in recipe.inputs if item.path and item.format != "sql" and not is_list(item.path)]
+    looked = [item.path for item in inputs if item.path and item.format != "sql" and not is_list(item.path)]
     return common([*(_folder_of_input(path, files) for path in looked), *map(folder_above, files)])
 
 
@@ -38,10 +37,9 @@ def _folder_of_input(path: str, files: Sequence[str]) -> str:
     return path if is_folder else folder_above(path)
 
 
-def output_folder(recipe: Recipe, files: Sequence[str]) -> str:
+def output_folder(export: ExportSettings, files: Sequence[str]) -> str:
     """The folder of the outputs."""
-    path = recipe.export.path
-    own = [path if is_url(path) else os.path.abspath(path)] if is_folder(recipe.export) else []
+    own = [export.path if is_url(export.path) else os.path.abspath(export.path)] if is_folder(export) else []
     return common([*own, *map(folder_above, files)])
 
 

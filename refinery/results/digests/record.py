@@ -12,7 +12,8 @@ from typing import Any
 
 from refinery.errors import DataError
 from refinery.io.side_files import files as files_of
-from refinery.recipe import Recipe
+from refinery.recipe.export import ExportSettings
+from refinery.recipe.input_config import InputConfig
 from refinery.results.delivery import is_as_left
 from refinery.results.digests.hashing import in_threads, size_and_sha256
 from refinery.results.digests.merkle import FileDigest, merkle_root
@@ -71,27 +72,33 @@ class RunDigests:
 _FIELDS = ("part", "name", "size", "sha256", "path")
 
 
-def record(run_dir: RunDir, manifest: Mapping[str, Any], recipe: Recipe, recorded: str) -> RunDigests:
+def record(
+    run_dir: RunDir,
+    manifest: Mapping[str, Any],
+    inputs: Sequence[InputConfig],
+    export: ExportSettings,
+    recorded: str,
+) -> RunDigests:
     """Compute and write the digests of a run's files. manifest: of the run, whose input and output files must be unchanged.
 
-    Raises DataError for a file that has changed since the run, or is gone.
+    inputs, export: of its recipe. Raises DataError for a file that has changed since the run, or is gone.
     """
-    wanted = list(_listed(run_dir, manifest, recipe))
+    folders = _folders(run_dir, manifest, inputs, export)
+    wanted = list(_listed(run_dir, manifest, folders))
     files = in_threads(lambda item: _digest(run_dir, *item), wanted)
     _require_unchanged(run_dir, manifest)
-    folders = {part: _shown(run_dir, folder) for part, folder in _folders(run_dir, manifest, recipe).items() if folder}
+    shown = {part: _shown(run_dir, folder) for part, folder in folders.items() if folder}
     time = datetime.now(UTC).isoformat(timespec="seconds")
     left_out = [("inputs", _described(item)) for item in manifest["inputs"] if not _is_file(item)]
-    if is_stdout(recipe.export_path):
+    if is_stdout(export.path):
         left_out.append(("outputs", "standard output"))
-    digests = RunDigests(manifest["run_id"], recorded, time, merkle_root(files), folders, left_out, sorted(files))
+    digests = RunDigests(manifest["run_id"], recorded, time, merkle_root(files), shown, left_out, sorted(files))
     publish(run_dir.digests, digests.written())
     return digests
 
 
-def _listed(run_dir: RunDir, manifest: Mapping[str, Any], recipe: Recipe) -> Iterable[tuple[str, str, str]]:
-    """Part, name and path of each file of a run."""
-    folders = _folders(run_dir, manifest, recipe)
+def _listed(run_dir: RunDir, manifest: Mapping[str, Any], folders: Mapping[str, str]) -> Iterable[tuple[str, str, str]]:
+    """Part, name and path of each file of a run. folders: of each part."""
     for path in _inputs(manifest):
         yield "inputs", name_below(folders["inputs"], path), path
     models = set()
@@ -109,14 +116,16 @@ def _listed(run_dir: RunDir, manifest: Mapping[str, Any], recipe: Recipe) -> Ite
         yield "outputs", name_below(folders["outputs"], path), path
 
 
-def _folders(run_dir: RunDir, manifest: Mapping[str, Any], recipe: Recipe) -> dict[str, str]:
+def _folders(
+    run_dir: RunDir, manifest: Mapping[str, Any], inputs: Sequence[InputConfig], export: ExportSettings
+) -> dict[str, str]:
     """The folder of each part whose files are below one."""
-    inputs, side, outputs = _inputs(manifest), _side_files(manifest), _outputs(run_dir, manifest)
+    read, side, outputs = _inputs(manifest), _side_files(manifest), _outputs(run_dir, manifest)
     return {
-        "inputs": input_folder(recipe, inputs) if inputs else "",
+        "inputs": input_folder(inputs, read) if read else "",
         "side_files": common(map(os.path.dirname, side)) if side else "",
         "recipe": str(run_dir.own),
-        "outputs": output_folder(recipe, outputs) if outputs else "",
+        "outputs": output_folder(export, outputs) if outputs else "",
     }
 
 

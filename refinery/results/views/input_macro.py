@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from refinery.common.fields import quoted
 from refinery.common.lazy import duckdb
 from refinery.compiler.column_names import Keys
 from refinery.compiler.templates import json_path, lit, template
-from refinery.io.model import Source
+from refinery.io.model import Shard, Source
 from refinery.operators import read_sql
-from refinery.planning.plan import Plan
 from refinery.storage.urls import is_url
 
 COMMENT = (
@@ -27,32 +27,39 @@ _COMPRESSIONS = {None: "none", "gzip": "gzip", "zstd": "zstd"}
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
 
 
-def create_macro(con: duckdb.DuckDBPyConnection, prepared: Plan) -> None:
+@dataclass(frozen=True)
+class InputSamples:
+    """The input of a run as its recipe's files have it. columns: of a table. text_key: of the text field."""
+
+    sources: Sequence[Source]
+    shards: Sequence[Shard]
+    columns: Sequence[str]
+    text_key: Keys
+
+
+def create_macro(con: duckdb.DuckDBPyConnection, samples: InputSamples) -> None:
     """Create the macro in the database that a connection writes. No file is read before a query calls it."""
-    con.execute(input_macro(prepared)).fetchall()
+    con.execute(input_macro(samples)).fetchall()
     con.execute(f"COMMENT ON MACRO TABLE input_samples IS {lit(COMMENT)}").fetchall()
 
 
-def input_macro(prepared: Plan) -> str:
+def input_macro(samples: InputSamples) -> str:
     """The statement that creates the macro. Where DuckDB cannot read the input, a call is an error with the reason."""
-    reason, sources = why_not(prepared), prepared.sources
+    reason, sources = why_not(samples), samples.sources
     values: dict[str, Any] = {
         "files": [] if reason else [_literal(source.path) for source in sources],
         "reason": reason,
     }
     if not reason:
         values["latest"] = max(_modified(source.path) for source in sources)
-        columns = [*prepared.schema.columns]
-        keys = prepared.stages[0].program.text_key
-        values |= (
-            _of_lines(sources[0], keys) if sources[0].format == "jsonl" else _of_columns(sources[0], columns, keys)
-        )
+        is_lines, columns, keys = sources[0].format == "jsonl", samples.columns, samples.text_key
+        values |= _of_lines(sources[0], keys) if is_lines else _of_columns(sources[0], columns, keys)
     return template(read_sql("views/input_samples.sql")).render(values)
 
 
-def why_not(prepared: Plan) -> str:
+def why_not(samples: InputSamples) -> str:
     """The reason why DuckDB cannot read the samples of a run's input; empty if it can."""
-    sources = prepared.sources
+    sources = samples.sources
     kinds = {(source.format, source.compression) for source in sources}
     cure = "; keep_fields in the recipe stores fields in the tables"
     if not sources:
@@ -61,14 +68,14 @@ def why_not(prepared: Plan) -> str:
         return f"the samples of this run were passed in from Python{cure}"
     if any(is_url(source.path) for source in sources):
         return f"the input of this run is at a URL{cure}"
-    if any(shard.only is not None for shard in prepared.shards):
+    if any(shard.only is not None for shard in samples.shards):
         return f"this run has read a choice of the samples of its input{cure}"
     if len(kinds) > 1 or not _readable(*next(iter(kinds))):
         names = ", ".join(sorted({source.format for source in sources}))
         return f"the input of this run is in a format or compression that one query of DuckDB does not read ({names}){cure}"
     if any(source.options or source.partitions or source.reader for source in sources):
         return f"the input of this run is read with options, or has fields from the names of folders{cure}"
-    if len(sources) > MOST or not (prepared.schema.columns or sources[0].format == "jsonl"):
+    if len(sources) > MOST or not (samples.columns or sources[0].format == "jsonl"):
         return f"the input of this run has more than {MOST:,} files, or no samples{cure}"
     return ""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from refinery.common.lazy import duckdb
 from refinery.compiler.model import Chain
@@ -11,7 +12,7 @@ from refinery.compiler.stages import cut_at_barriers
 from refinery.compiler.stored_predicates import verdicts
 from refinery.operators import Library
 from refinery.planning.compilation import compile_chains
-from refinery.planning.plan import Plan
+from refinery.planning.plan import CompiledStage
 
 UNKNOWN = "CAST(NULL AS BOOLEAN)"
 # Relations that a verdict reads: the outcome alone, or the statistics, too.
@@ -27,16 +28,17 @@ class StepVerdict:
     source: str
 
 
-def verdicts_of_plan(prepared: Plan, con: duckdb.DuckDBPyConnection) -> tuple[StepVerdict, ...]:
-    """Verdicts of the run of a plan. con: has its tables."""
-    chains = [planned.chain for planned in prepared.stages]
-    if not prepared.recipe.measure_only:
-        order = [number for planned in prepared.stages for number in planned.stage.numbers()]
-        return by_outcome(_filters(chains, prepared.library), order)
-    stage = prepared.stages[0]
-    inputs = replace(stage.inputs, settings=replace(stage.inputs.settings, measures=False))
-    chains = compile_chains(cut_at_barriers(prepared.recipe.steps, prepared.library), inputs)
-    return by_statistics(verdicts(chains), _filters(chains, prepared.library), con)
+def verdicts_of_run(
+    stages: Sequence[CompiledStage], steps: Sequence[Any], con: duckdb.DuckDBPyConnection
+) -> tuple[StepVerdict, ...]:
+    """Verdicts of a run. steps: of its recipe, also those that no stage has. con: has its tables."""
+    chains, inputs = [planned.chain for planned in stages], stages[0].inputs
+    if not inputs.settings.measures:
+        order = [number for planned in stages for number in planned.stage.numbers()]
+        return by_outcome(_filters(chains, inputs.library), order)
+    inputs = replace(inputs, settings=replace(inputs.settings, measures=False))
+    chains = compile_chains(cut_at_barriers(steps, inputs.library), inputs)
+    return by_statistics(verdicts(chains), _filters(chains, inputs.library), con)
 
 
 def _filters(chains: Sequence[Chain], library: Library) -> list[int]:
