@@ -62,4 +62,4 @@ def _compared(prepared: Plan, planned: CompiledStage) -> tuple[str, ...]:
     step = planned.stage.after
     if step is None or not step.params.get("verify") or not prepared.library.operators[step.name].compare:
         return ()
-    return compile_comparison(prepared, step).files
+    return compile_comparison(prepared.stages[0], step).files

@@ -28,7 +28,8 @@ from refinery.io.readers.read import read
 from refinery.io.sources import carrier
 from refinery.io.writers.registry import writer_of
 from refinery.operators import Library
-from refinery.planning.discovery import InputSettings, discover
+from refinery.planning.discovery import discover
+from refinery.planning.settings import PlanSettings
 from refinery.recipe import Recipe
 from refinery.recipe.stat_summary import StatSummary
 from refinery.results.kept_samples import KeptSamples
@@ -85,7 +86,7 @@ def _recipe(change: Change) -> Recipe:
         replace(config, left_out=part.left_out, weight=1.0) for part in change.parts for config in part.inputs
     )
     recipe = replace(change.recipe, inputs=inputs, suffixes=(), max_sample_num=None)
-    sources = discover(InputSettings.of(recipe, change.library), None, ()).value
+    sources = discover(PlanSettings.of(recipe, change.library).inputs, None, ()).value
     lines = not sources or carrier(sources) == "lines"
     kind = "jsonl" if lines else "parquet"
     return replace(

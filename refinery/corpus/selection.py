@@ -26,9 +26,10 @@ from refinery.io.readers.read import count_rows
 from refinery.io.sources import cut
 from refinery.kernels.core.arrow import numbers
 from refinery.operators import Library
-from refinery.planning.input_schema import SchemaSettings, input_schema
+from refinery.planning.input_schema import input_schema
 from refinery.planning.pipeline import prepare
 from refinery.planning.plan import Plan
+from refinery.planning.settings import PlanSettings
 from refinery.planning.sizes import BATCH
 from refinery.recipe import Recipe
 from refinery.recipe.stat_summary import StatSummary
@@ -60,7 +61,7 @@ class Selector:
         params = {"where": condition}
         step: Any = SimpleNamespace(index=1, name="sql_filter", params=params, given={"where"}, where="--where")
         recipe = replace(plan.recipe, steps=(step,), stat_summary=StatSummary())
-        schema = input_schema(SchemaSettings.of(recipe, self.library), plan.lines, plan.shards)
+        schema = input_schema(PlanSettings.of(recipe, self.library).schema, plan.lines, plan.shards)
         program, _ = build([step], self.library, schema, plan.stages[0].program.text_key)
         found, first = [np.zeros(0, np.int64)], 0
         worker = Worker(program)

@@ -165,7 +165,7 @@ class StageBarrier:
         step = current.planned.stage.after
         unchanged = [*done[:-1], replace(current, findings=DedupResult(0))]
         return Comparison(
-            cache(lambda: compile_comparison(self.prepared, step)),
+            cache(lambda: compile_comparison(self.prepared.stages[0], step)),
             lambda: left_of(unchanged),
             self.store,
             f"{folder_of(current.planned)}/compared",

@@ -18,7 +18,8 @@ from refinery.execution.open import open_recipe
 from refinery.operators import Library
 from refinery.planning.compilation import compile_chains
 from refinery.planning.filter_costs import orders_of_run
-from refinery.planning.plan import CompileInputs, CompileSettings, Plan
+from refinery.planning.plan import CompileInputs, Plan
+from refinery.planning.settings import PlanSettings
 from refinery.recipe import Recipe
 from refinery.results.open_tables import open_tables
 from refinery.storage.run_folder import RunDir
@@ -93,7 +94,7 @@ class FinishedRun:
         changed = params or {}
         steps = tuple(replace(step, params=changed.get(step.index, step.params)) for step in self.recipe.steps)
         recipe = replace(self.recipe, measure_only=False, steps=steps)
-        settings = CompileSettings.of(recipe, self.library)
+        settings = PlanSettings.of(recipe, self.library).compile
         inputs = CompileInputs(settings, self.library, Schema(True, _AnyColumn()))
         return compile_chains(cut_at_barriers(recipe.steps, self.library), inputs)
 

@@ -17,7 +17,7 @@ from refinery.compiler.stages import Stage
 from refinery.errors import Problem, RecipeError, did_you_mean
 from refinery.operators import Library
 from refinery.planning.phase import Phase
-from refinery.planning.plan import CompiledStage, CompileInputs, CompileSettings, Plan
+from refinery.planning.plan import CompiledStage, CompileInputs, CompileSettings
 from refinery.planning.stored_stages import stage_key, stored_stage
 from refinery.recipe.lost import MissingStatistics
 from refinery.recipe.stat_summary import StatSummary
@@ -113,11 +113,13 @@ def compile_chains(stages: Sequence[Stage], inputs: CompileInputs) -> list[Chain
     return chains
 
 
-def compile_comparison(prepared: Plan, step: Any) -> Program:
-    """The program that computes the shingles for a deduplicator's exact comparison, over its input samples."""
-    text_key = prepared.stages[0].program.text_key
-    around = CompileContext(after=step, compare=True)
-    return build([], prepared.library, prepared.schema, text_key, around=around)[0]
+def compile_comparison(first: CompiledStage, step: Any) -> Program:
+    """The program that computes the shingles for a deduplicator's exact comparison, over its input samples.
+
+    first: stage of the run, which gets the samples of the input.
+    """
+    inputs, around = first.inputs, CompileContext(after=step, compare=True)
+    return build([], inputs.library, inputs.schema, first.program.text_key, around=around)[0]
 
 
 def context_of(stage: Stage, inputs: CompileInputs) -> CompileContext:

@@ -9,10 +9,8 @@ from refinery.errors import DataError, problems_of
 from refinery.io.model import Keys, Source
 from refinery.io.python_data.kinds import in_memory
 from refinery.io.sources import search
-from refinery.operators import Library
 from refinery.operators.reader_files import ReaderFile
 from refinery.planning.phase import Phase, attempt
-from refinery.recipe import Recipe
 from refinery.recipe.input_config import InputConfig
 
 
@@ -25,12 +23,6 @@ class InputSettings:
     file: str | None
     readers: tuple[ReaderFile, ...]
     place: str
-
-    @staticmethod
-    def of(recipe: Recipe, library: Library) -> InputSettings:
-        """The inputs of a recipe."""
-        readers, place = tuple(library.readers.values()), recipe.places.get("dataset_path", "")
-        return InputSettings(recipe.inputs, recipe.suffixes, recipe.path, readers, place)
 
 
 def discover(settings: InputSettings, dataset: Any, texts: tuple[Keys, ...]) -> Phase[list[Source]]:

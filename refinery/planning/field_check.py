@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from refinery.common.fields import OTHERS, field_name, keys_of
+from refinery.common.fields import field_name, keys_of
 from refinery.compiler.templates import arguments
 from refinery.errors import Problem, suggestion
 from refinery.io.first_samples import FileFields, InputFields, closer_look, first_look
 from refinery.io.formats import encoding_without_mark
 from refinery.io.model import Keys, Shard
 from refinery.operators import Library
-from refinery.recipe import Recipe
 from refinery.recipe.model import Step
 
 # Fields that refinery makes, so that no sample needs to have them.
@@ -40,31 +39,20 @@ class NamedField:
         return seen.has(self.field) or (self.is_either and seen.has(field_name((self.field,))))
 
 
-def named_fields(recipe: Recipe, steps: Sequence[Step], library: Library) -> list[NamedField]:
-    """The fields that a recipe and its steps name, except in SQL, where DuckDB looks them up itself."""
-    fields = [NamedField(recipe.text_key, recipe.place_of("text_keys"), "text_keys", True)]
+def fields_of_steps(steps: Sequence[Step], library: Library) -> list[NamedField]:
+    """The fields that steps name, except in SQL, where DuckDB looks them up itself."""
+    fields: list[NamedField] = []
     written: set[str] = set()  # by earlier steps, so that no sample needs to have them
     for step in steps:
         operator = library.operators[step.name]
         if key := step.params.get("text_key"):
             fields.append(NamedField(key, step.where, f"{step.name}.text_key", True))
         fields += [named for named in _asked(step, operator.sql) if named.field not in written]
-        written |= _written([step], library)
-    if recipe.open_tracer:
-        fields += [
-            NamedField(key, recipe.place_of("trace_keys"), "trace_keys", is_either=True) for key in recipe.trace_keys
-        ]
-    kept = recipe.place_of("keep_fields")
-    fields += [NamedField(field, kept, "keep_fields", is_either=True) for field in recipe.keep_fields]
-    place, written = recipe.place_of("export_fields"), _written(recipe.steps, library)
-    exported = [(field, keys_of(field)[0]) for field, _ in recipe.export_fields if field != OTHERS]
-    fields += [
-        NamedField(field, place, "export_fields") for field, outer in exported if field_name((outer,)) not in written
-    ]
-    return [named for named in fields if named.field not in _OWN and keys_of(named.field)[0] not in _OWN]
+        written |= written_fields([step], library)
+    return fields
 
 
-def _written(steps: Sequence[Step], library: Library) -> set[str]:
+def written_fields(steps: Sequence[Step], library: Library) -> set[str]:
     """The fields that steps write."""
     return {
         field_name((name,)) for step in steps for name in library.operators[step.name].fields_of(step.params).values()
@@ -95,11 +83,17 @@ class FieldNames:
     decides: bool
 
     @staticmethod
-    def of(recipe: Recipe, library: Library) -> FieldNames:
-        """The fields that a recipe names."""
-        named, of_recipe = (tuple(named_fields(recipe, steps, library)) for steps in (recipe.steps, ()))
+    def of(keys: Sequence[NamedField], steps: Sequence[Step], library: Library, decides: bool) -> FieldNames:
+        """The fields that a recipe names by its keys and its steps."""
+        of_recipe, of_steps = _of_samples(keys), _of_samples(fields_of_steps(steps, library))
+        named = (*of_recipe, *of_steps)
         texts = {keys_of(field.field) for field in named if field.is_text}
-        return FieldNames(named, of_recipe, tuple(sorted(texts)), recipe.max_quarantined is None)
+        return FieldNames(named, of_recipe, tuple(sorted(texts)), decides)
+
+
+def _of_samples(fields: Sequence[NamedField]) -> tuple[NamedField, ...]:
+    """The fields that samples must have: not those that refinery makes."""
+    return tuple(named for named in fields if named.field not in _OWN and keys_of(named.field)[0] not in _OWN)
 
 
 def missing_fields(names: FieldNames, shards: Sequence[Shard]) -> tuple[list[Problem], list[str]]:

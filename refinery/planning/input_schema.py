@@ -22,7 +22,7 @@ from refinery.common.cache_files import read_cached, write_cached
 from refinery.common.connections import connect
 from refinery.common.field_profile import InputProfile
 from refinery.common.field_types import NOTHING, Structure, sql_of, structure_of
-from refinery.common.fields import field_name, keys_of
+from refinery.common.fields import field_name
 from refinery.common.lazy import duckdb
 from refinery.compiler.model import Schema
 from refinery.errors import DataError
@@ -31,14 +31,9 @@ from refinery.io.field_scan import profile_of
 from refinery.io.model import Keys, Shard
 from refinery.io.readers.read import read
 from refinery.kernels.core.cache import cache_root
-from refinery.operators import Library
 from refinery.operators.versions import versions
 from refinery.planning.phase import Phase, attempt
 from refinery.planning.samples import Samples
-from refinery.planning.shard_cut import worker_count
-from refinery.planning.sql_names import names_in_sql
-from refinery.recipe import Recipe
-from refinery.recipe.executors import EXECUTORS
 from refinery.storage.file_digests import can_be_trusted
 
 # Profiles in the user's cache folder, of a few kB each.
@@ -70,13 +65,6 @@ class SchemaSettings:
     declared: Mapping[Keys, str]
     profiles: str
     workers: int
-
-    @staticmethod
-    def of(recipe: Recipe, library: Library) -> SchemaSettings:
-        """The settings of a recipe."""
-        declared = {keys_of(name): kind for name, kind in recipe.fields}
-        profiles = EXECUTORS[recipe.executor_type].profiles
-        return SchemaSettings(names_in_sql(recipe, library), declared, profiles, worker_count(recipe.np))
 
 
 def find_schema(settings: SchemaSettings, samples: Samples, complete: bool, place: str) -> Phase[Schema]:

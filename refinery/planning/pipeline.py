@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from refinery.common.fields import field_name
 from refinery.compiler.filter_order import FilterOrder
 from refinery.compiler.stages import cut_at_barriers
 from refinery.errors import error_of
@@ -20,15 +21,16 @@ from refinery.kernels.core.library import require_kernels
 from refinery.operators import Library
 from refinery.planning.binding import bind_stages
 from refinery.planning.compilation import compile_stages
-from refinery.planning.discovery import InputSettings, discover
+from refinery.planning.discovery import discover
 from refinery.planning.field_check import FieldNames
 from refinery.planning.filter_costs import order_notes, stored_orders
-from refinery.planning.input_schema import ANY_FIELDS, SchemaSettings, find_schema
+from refinery.planning.input_schema import ANY_FIELDS, find_schema
 from refinery.planning.ordering import reorder
 from refinery.planning.phase import Findings, Phase
-from refinery.planning.plan import CompileInputs, CompileSettings, Plan
+from refinery.planning.plan import CompileInputs, Plan
 from refinery.planning.samples import UNKNOWN, Samples, SampleSettings, check_samples, choose_samples
-from refinery.planning.shard_cut import Capacity, CutInput, CutSettings, cut_input, worker_count
+from refinery.planning.settings import PlanSettings
+from refinery.planning.shard_cut import Capacity, CutInput, cut_input
 from refinery.planning.short_texts import notes_on_short_texts
 from refinery.planning.sizes import batch_sizes, mean_row, sizes_within
 from refinery.recipe import Recipe
@@ -79,46 +81,54 @@ def walk(request: PlanRequest, dataset: Any = None) -> Phase[Plan]:
     What reads much of the input is left out where there are problems. Raises OperatorError if DuckDB refuses a statement
     and no step is to blame.
     """
-    recipe, library, findings = request.recipe, request.library, Findings()
+    library, findings = request.library, Findings()
     if request.reads:
         require_kernels()
-    inputs, names = InputSettings.of(recipe, library), FieldNames.of(recipe, library)
-    from_files = dataset is None
-    place = inputs.place if from_files else ""
-    sources = findings.take(discover(inputs, dataset, names.texts)) if request.reads else []
+    settings = PlanSettings.of(request.recipe, library)
+    settings = settings if dataset is None else settings.without_files()
+    place, names = settings.inputs.place, settings.names
+    sources = findings.take(discover(settings.inputs, dataset, names.texts)) if request.reads else []
     as_found = stamps(sources)
-    cut = findings.take(cut_input(CutSettings.of(recipe), sources, request.shard_size, request.capacity, place))
+    cut = findings.take(cut_input(settings.cut, sources, request.shard_size, request.capacity, place))
     looks, samples = request.binds and request.looks, UNKNOWN
     if cut.shards or (request.reads and not findings.problems):
-        samples = _samples(SampleSettings.of(recipe, place, from_files), names, cut, looks, findings)
+        samples = _samples(settings.samples, names, cut, looks, findings)
     complete = request.runs and not findings.problems
-    schema = findings.take(find_schema(SchemaSettings.of(recipe, library), samples, complete, place))
+    schema = findings.take(find_schema(settings.schema, samples, complete, place))
     bound = [] if schema is ANY_FIELDS else samples.bound
     schema = replace(schema, lost=request.lost)
-    stages = cut_at_barriers(recipe.steps, library, recipe.measure_only)
-    compile_inputs = CompileInputs(CompileSettings.of(recipe, library), library, schema)
-    compiled = findings.take(compile_stages(stages, compile_inputs))
+    stages = cut_at_barriers(settings.steps, library, settings.compile.measures)
+    compiled = findings.take(compile_stages(stages, CompileInputs(settings.compile, library, schema)))
     if request.binds and bound is not None:
         findings.take(bind_stages(compiled, bound))
-    notes = [*_of_part(recipe), *findings.notes, *_without_effect(recipe, library, samples.lines)]
+    notes = [*_of_part(settings), *findings.notes, *_without_effect(settings, library, samples.lines)]
     if looks and not findings.problems:
-        notes += notes_on_short_texts(recipe.steps, library, recipe.text_key, samples.shards)
-    workers, capacity = worker_count(recipe.np), request.capacity
-    if recipe.limit is not None:
+        notes += notes_on_short_texts(settings.steps, library, field_name(settings.compile.text_key), samples.shards)
+    if settings.samples.limit is not None:
         sources = sources_of(samples.shards, sources)
     plan = Plan(
-        recipe, library, compiled, sources, samples.shards, workers, cut.size, schema, capacity, notes, stamps=as_found
+        request.recipe,
+        library,
+        compiled,
+        sources,
+        samples.shards,
+        settings.cut.workers,
+        cut.size,
+        schema,
+        request.capacity,
+        notes,
+        stamps=as_found,
     )
     if not findings.problems:
-        _finish(plan, request.orderings)
+        _finish(plan, settings, request.orderings)
     return Phase(plan, tuple(findings.problems), tuple(plan.notes))
 
 
 def require_bound(plan: Plan) -> None:
     """Bind the stages of a plan that was made with `binds=False`. Raises one error with all problems."""
     findings, place = Findings(), plan.recipe.places.get("dataset_path", "")
-    names, cut = FieldNames.of(plan.recipe, plan.library), CutInput(plan.shards, plan.cut, plan.lines)
-    samples = findings.take(check_samples(names, cut, place))
+    names = PlanSettings.of(plan.recipe, plan.library).names
+    samples = findings.take(check_samples(names, CutInput(plan.shards, plan.cut, plan.lines), place))
     findings.take(bind_stages(plan.stages, samples.bound or []))
     plan.notes += findings.notes
     if findings.problems:
@@ -133,32 +143,32 @@ def _samples(settings: SampleSettings, names: FieldNames, cut: CutInput, looks: 
     return samples if findings.problems else findings.take(choose_samples(settings, samples))
 
 
-def _of_part(recipe: Recipe) -> list[str]:
+def _of_part(settings: PlanSettings) -> list[str]:
     """A line on the part of the recipe that is run."""
-    portion = recipe.portion
-    return [f"not the whole recipe: {portion.description}; results are in {recipe.work_dir}"] if portion else []
+    portion, folder = settings.portion, settings.cut.work_dir
+    return [f"not the whole recipe: {portion.description}; results are in {folder}"] if portion else []
 
 
-def _finish(plan: Plan, orderings: Sequence[FilterOrder] | None) -> None:
+def _finish(plan: Plan, settings: PlanSettings, orderings: Sequence[FilterOrder] | None) -> None:
     """Choose sizes of batches and the order of filters, which are measured."""
-    recipe = plan.recipe
-    chains = [planned.chain for planned in plan.stages]
-    if recipe.adaptive_batch_size:
-        plan.sizes = batch_sizes(mean_row(plan.shards), chains, recipe.memory_limit, plan.workers)
-    elif recipe.memory_limit:
-        plan.sizes = sizes_within(chains, recipe.memory_limit, plan.workers)
-    if recipe.reorders or orderings:
-        known = orderings or stored_orders(RunDir(Path(recipe.work_dir)).order, plan.order_key())
-        plan.stages, plan.orderings = reorder(plan.stages, plan.shards, str(recipe.reorders), known)
+    chains, limit = [planned.chain for planned in plan.stages], settings.cut.memory_limit
+    if settings.cut.fits:
+        plan.sizes = batch_sizes(mean_row(plan.shards), chains, limit, plan.workers)
+    elif limit:
+        plan.sizes = sizes_within(chains, limit, plan.workers)
+    if settings.strategy or orderings:
+        known = orderings or stored_orders(RunDir(Path(settings.cut.work_dir)).order, plan.order_key())
+        plan.stages, plan.orderings = reorder(plan.stages, plan.shards, str(settings.strategy), known)
         plan.notes += order_notes(plan.orderings, plan.stats)
 
 
-def _without_effect(recipe: Recipe, library: Library, lines: bool) -> list[str]:
+def _without_effect(settings: PlanSettings, library: Library, lines: bool) -> list[str]:
     """Lines on deduplicators that `measure_only` leaves out, and on declared types of columns, which have their own."""
-    steps = recipe.steps if recipe.measure_only else ()
+    steps = settings.steps if settings.compile.measures else ()
     left_out = [step for step in steps if library.operators[step.name].kind == "deduplicator"]
     notes = [f"step {step.index}: {step.name} is left out, because measure_only is on" for step in left_out]
-    if recipe.fields and not lines:
-        place = recipe.place_of("fields")
-        notes.append(f"{place}: fields has no effect on columns of tables, which have types of their own")
+    if settings.fields_place and not lines:
+        notes.append(
+            f"{settings.fields_place}: fields has no effect on columns of tables, which have types of their own"
+        )
     return notes

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from refinery.common.fields import keys_of
 from refinery.common.paths import shorter
 from refinery.compiler.column_names import Keys
 from refinery.compiler.filter_order import FilterOrder
@@ -24,10 +23,8 @@ from refinery.planning.shard_cut import Capacity, ShardCut
 from refinery.planning.sizes import Sizes
 from refinery.recipe import Recipe
 from refinery.recipe.stat_summary import StatSummary
-from refinery.security.sql_paths import folders_of
 from refinery.storage.run_folder import RunDir
 from refinery.storage.urls import is_url
-from refinery.workers.statement_limits import seconds_of
 
 
 @dataclass(frozen=True)
@@ -54,26 +51,6 @@ class CompileSettings:
     repeat_place: str = ""
     keep_fields: tuple[str, ...] = ()
     keep_place: str = ""
-
-    @staticmethod
-    def of(recipe: Recipe, library: Library) -> CompileSettings:
-        """The settings of a recipe."""
-        return CompileSettings(
-            keys_of(recipe.text_key),
-            recipe.op_fusion,
-            recipe.measure_only,
-            recipe.keep_stats_in_res_ds,
-            recipe.stat_summary,
-            folders_of(recipe, library),
-            seconds_of(recipe.row_timeout),
-            recipe.partition_by if recipe.exports else (),
-            recipe.place_of("partition_by"),
-            recipe.removed_path is not None,
-            recipe.repeat_by if recipe.exports else None,
-            recipe.place_of("repeat_by"),
-            recipe.keep_fields,
-            recipe.place_of("keep_fields"),
-        )
 
 
 @dataclass(frozen=True)

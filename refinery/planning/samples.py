@@ -17,8 +17,7 @@ from refinery.io.readers.read import read
 from refinery.io.sources import cut
 from refinery.planning.field_check import FieldNames, missing_fields
 from refinery.planning.phase import Findings, Phase, attempt
-from refinery.planning.shard_cut import CutInput, worker_count
-from refinery.recipe import Recipe
+from refinery.planning.shard_cut import CutInput
 
 
 @dataclass(frozen=True)
@@ -56,14 +55,6 @@ class SampleSettings:
     limit: int | None
     workers: int
     place: str
-
-    @staticmethod
-    def of(recipe: Recipe, place: str, from_files: bool) -> SampleSettings:
-        """The settings of a recipe. from_files: the samples are those of its inputs, not a table that a program hands over."""
-        inputs = recipe.inputs if from_files else ()
-        files, weights = tuple(one.left_out for one in inputs), tuple(one.weight for one in inputs)
-        workers = worker_count(recipe.np)
-        return SampleSettings(files, weights, recipe.max_sample_num, recipe.sample, recipe.limit, workers, place)
 
 
 def check_samples(names: FieldNames, cut_input: CutInput, place: str) -> Phase[Samples]:

@@ -11,7 +11,6 @@ from refinery.io.sources import carrier, cut
 from refinery.io.splitting import expanded, weight_of
 from refinery.planning.phase import Phase, attempt
 from refinery.planning.sizes import mean_row, shard_bytes
-from refinery.recipe import Recipe
 from refinery.storage.shard_plan import remembered
 from refinery.storage.workplace import Workplace
 from refinery.workers.machine import cores
@@ -93,19 +92,6 @@ class CutSettings:
     def whole(self) -> int | None:
         """Most bytes of a group of rows that may be one shard, though shards are smaller; None if a number of shards is asked for."""
         return self.shard_size if self.blocks is None else None
-
-    @staticmethod
-    def of(recipe: Recipe) -> CutSettings:
-        """The settings of a recipe."""
-        return CutSettings(
-            recipe.shard_size,
-            recipe.override_num_blocks,
-            recipe.adaptive_batch_size,
-            recipe.memory_limit,
-            len(recipe.steps),
-            worker_count(recipe.np),
-            recipe.work_dir,
-        )
 
 
 def worker_count(np: int) -> int:

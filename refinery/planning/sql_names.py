@@ -11,7 +11,6 @@ from refinery.common.fields import keys_of
 from refinery.compiler.kept_order import order_of
 from refinery.compiler.templates import arguments
 from refinery.operators import Library, Operator, is_shipped
-from refinery.recipe import Recipe
 from refinery.recipe.by_column import ByColumn
 
 # Texts and comments, functions, types of casts, members behind a point, names, and names in quotes.
@@ -34,20 +33,23 @@ _RESERVED = {
 }  # fmt: skip
 
 
-def names_in_sql(recipe: Recipe, library: Library) -> frozenset[str]:
-    """Names, in lower case, of all fields of samples that the SQL of a recipe may read, but for its texts."""
-    repeats = [("repeat_by", recipe.repeat_by)] if recipe.repeat_by is not None else []
-    by = (*recipe.stat_summary.group_by, *recipe.partition_by, *repeats)
-    names = {name for _, sql in by for name in names_in(sql)}
+def names_in_sql(
+    expressions: Sequence[str], steps: Sequence[Any], library: Library, text_key: str, kept: Sequence[str]
+) -> frozenset[str]:
+    """Names, in lower case, of all fields of samples that the SQL of a recipe may read, but for its texts.
+
+    expressions: SQL of the recipe besides its steps. kept: fields that the tables keep.
+    """
+    names = {name for sql in expressions for name in names_in(sql)}
     stats: set[str] = set()
-    for step in recipe.steps:
+    for step in steps:
         operator = library.operators[step.name]
         names |= {name for name in _of_step(step, operator) if name not in stats}
         for stat in operator.stats_of(step.params):
             stats |= {stat, f"{stat}_{step.index}"}
     names = {name.lower() for name in names} - {"_row", ""}
-    kept = [name for name in recipe.keep_fields if name != recipe.text_key]
-    return frozenset(names - _texts(recipe)) | {head.lower() for name in kept for head in _heads(name)}
+    kept = [name for name in kept if name != text_key]
+    return frozenset(names - _texts(steps, text_key)) | {head.lower() for name in kept for head in _heads(name)}
 
 
 def names_in(sql: str) -> AnySet[str]:
@@ -103,7 +105,7 @@ def _heads(value: Any) -> Sequence[str]:
         return (value,)
 
 
-def _texts(recipe: Recipe) -> set[str]:
+def _texts(steps: Sequence[Any], text_key: str) -> set[str]:
     """`text`, where it is always the text that a step works on."""
-    named = [recipe.text_key, *(step.params.get("text_key") or recipe.text_key for step in recipe.steps)]
+    named = [text_key, *(step.params.get("text_key") or text_key for step in steps)]
     return {"text"} if all(keys_of(name)[-1] == "text" for name in named) else set()

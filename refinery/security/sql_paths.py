@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from refinery.compiler.kept_order import FIRST, NAMED
 from refinery.operators import is_shipped
-from refinery.storage.run_folder import RunDir
-from refinery.storage.urls import is_url
 
 
-def folders_of(recipe: Any, library: Any) -> tuple[str, ...]:
-    """Folders of the recipe, its inputs and its operators, and the current folder; none without user SQL.
+def folders_of(steps: Sequence[Any], library: Any, groups: bool, named: Iterable[str]) -> tuple[str, ...]:
+    """Folders that the SQL of a recipe may read: those named, those of its operators, the current one; none without user SQL.
 
-    Only user SQL can read files: in parameters, in `stat_summary`, or in user operators.
+    Only user SQL can read files: in parameters, in `stat_summary` (groups: it has some), or in user operators.
     """
-    if not (recipe.stat_summary.group_by or any(_has_sql(step, library) for step in recipe.steps)):
+    if not (groups or any(_has_sql(step, library) for step in steps)):
         return ()
-    folders = {RunDir.around(recipe.path)} if recipe.path else set()
-    folders |= {folder_of(source.path) for source in recipe.inputs if not is_url(source.path)}
-    folders |= {os.path.abspath(os.path.expanduser(folder)) for folder in recipe.operators}
-    packages = (library.package_of(library.operators[step.name].path) for step in recipe.steps)
+    folders = {*named}
+    packages = (library.package_of(library.operators[step.name].path) for step in steps)
     folders |= {str(package.folder) for package in packages if package is not None}
     return tuple(sorted(folders | ({os.getcwd()} - {os.sep})))
 

@@ -23,7 +23,8 @@ from refinery.io.content_digest import how_cut
 from refinery.io.model import Part, Shard, Source
 from refinery.operators import Library
 from refinery.planning.compilation import context_of
-from refinery.planning.plan import CompiledStage, CompileInputs, CompileSettings
+from refinery.planning.plan import CompiledStage, CompileInputs
+from refinery.planning.settings import PlanSettings
 from refinery.recipe import Recipe, loads
 from refinery.workers.tasks import ShardResult, Task
 from tests.conftest import ROOT
@@ -51,7 +52,7 @@ def recipe_of(text: str = RECIPE) -> Recipe:
 def compiled(recipe: Recipe) -> CompiledStage:
     """The first stage of a recipe."""
     stage = cut_at_barriers(recipe.steps, LIBRARY)[0]
-    inputs = CompileInputs(CompileSettings.of(recipe, LIBRARY), LIBRARY, SCHEMA)
+    inputs = CompileInputs(PlanSettings.of(recipe, LIBRARY).compile, LIBRARY, SCHEMA)
     program, chain = build(stage.running, LIBRARY, SCHEMA, ("text",), around=context_of(stage, inputs))
     return CompiledStage(stage, inputs, program, chain)
 

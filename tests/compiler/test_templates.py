@@ -12,7 +12,7 @@ from refinery.compiler.model import Schema
 from refinery.compiler.program import build
 from refinery.compiler.templates import Argument, arguments, asks_for
 from refinery.operators import Library
-from refinery.planning.field_check import named_fields
+from refinery.planning.settings import PlanSettings
 from refinery.recipe import loads
 from refinery.recipe.sql import split_comments, tokens_of
 
@@ -79,7 +79,7 @@ def test_fields_that_operators_read(tmp_path: Path) -> None:
     body = """SELECT {{ field("score") }} IS NOT NULL {# {{ field('comment') }} #} AND {{ field(by) }} <> 'field(''sql'')' AS keep"""
     library = library_with(tmp_path, "filters", "read_filter", "params: {by: {type: str, default: lang}}\n", body)
     recipe = loads("process: [read_filter]", library=library, need_inputs=False)
-    found = [(named.field, named.by) for named in named_fields(recipe, recipe.steps, library)]
+    found = [(named.field, named.by) for named in PlanSettings.of(recipe, library).names.named]
     assert found == [("text", "text_keys"), ("score", "read_filter"), ("lang", "read_filter.by")]
 
 

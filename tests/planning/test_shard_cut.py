@@ -16,9 +16,11 @@ from refinery.inspect.explain import planned
 from refinery.io.model import Source
 from refinery.io.sources import cut, find
 from refinery.io.splitting import expanded
+from refinery.operators import Library
 from refinery.planning.pipeline import prepare
 from refinery.planning.plan import Plan
-from refinery.planning.shard_cut import Capacity, CutSettings, shard_cut
+from refinery.planning.settings import PlanSettings
+from refinery.planning.shard_cut import Capacity, shard_cut
 from tests.runs import exported, rows, settings, texts, write_lines
 
 MB = 1_000_000
@@ -31,7 +33,7 @@ def source(size: int, path: str = "in.jsonl") -> Source:
 def shards(size: int, capacity: Capacity | None, workers: int = 2, **keys: Any) -> tuple[int, int, str]:
     """Number of shards of an input, bytes of the largest, and the reason."""
     recipe, _ = open_recipe(settings(Path("no"), ["clean_ip_mapper"], work_dir="no", **keys), need_inputs=False)
-    found = shard_cut(replace(CutSettings.of(recipe), workers=workers), [source(size)], capacity)
+    found = shard_cut(replace(PlanSettings.of(recipe, Library()).cut, workers=workers), [source(size)], capacity)
     pieces = cut([source(size)], found.size)
     return len(pieces), max(piece.size for piece in pieces), found.described(pieces)
 

@@ -20,7 +20,8 @@ from refinery.operators import Library, versions
 from refinery.planning import stored_stages
 from refinery.planning.compilation import compile_stages, context_of
 from refinery.planning.pipeline import prepare
-from refinery.planning.plan import CompiledStage, CompileInputs, CompileSettings, Plan
+from refinery.planning.plan import CompiledStage, CompileInputs, Plan
+from refinery.planning.settings import PlanSettings
 from refinery.recipe import Recipe, loads
 from refinery.workers.worker import Worker
 from tests.runs import operator_folder, refine, rows, settings, texts, write_lines
@@ -112,7 +113,7 @@ def key_of(recipe: str, schema: Schema = SCHEMA, *more: Any) -> str | None:
     library = Library()
     loaded = loads(recipe, library=library)
     stage = cut_at_barriers(loaded.steps, library)[0]
-    around = context_of(stage, CompileInputs(CompileSettings.of(loaded, library), library, schema, more))
+    around = context_of(stage, CompileInputs(PlanSettings.of(loaded, library).compile, library, schema, more))
     return stored_stages.stage_key(stage.steps, library, stage, around, schema, ("text",), loaded.op_fusion, False)
 
 
@@ -218,6 +219,6 @@ def test_the_folder_keeps_the_latest_stages(tmp_path: Path, cache: Path, monkeyp
 def test_no_stage_without_binding_is_stored(tmp_path: Path, cache: Path) -> None:
     recipe: Recipe = loads(RECIPE, library=(library := Library()))
     stages = cut_at_barriers(recipe.steps, library)
-    inputs = CompileInputs(CompileSettings.of(recipe, library), library, Schema(True))
+    inputs = CompileInputs(PlanSettings.of(recipe, library).compile, library, Schema(True))
     [found] = compile_stages(stages, inputs).value
     assert found.key and not cache.exists() and replace(found, stored=True).stored

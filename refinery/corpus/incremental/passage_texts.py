@@ -41,7 +41,7 @@ class PassageTexts:
         """Excerpts of rows (ascending), some at a time, with the numbers of the rows. places: of the items that they have, of each row."""
         step, folder = self.planned.stage.after, f"stage_{self.planned.stage.number}/passages_{next(self._number)}"
         assert step is not None
-        program = compile_comparison(self.plan, step)
+        program = compile_comparison(self.plan.stages[0], step)
         assert program.removed is not None
         samples, column = samples_of(self.state, rows, self.plan.lines), (program.removed, places)
         shards = list(shards_of(samples, self.store.root / folder, column))

@@ -16,7 +16,8 @@ from refinery.corpus.engine import Change, PartInput
 from refinery.errors import error_of
 from refinery.planning.compilation import compile_stages
 from refinery.planning.pipeline import PlanRequest, walk
-from refinery.planning.plan import CompileInputs, CompileSettings, Plan
+from refinery.planning.plan import CompileInputs, Plan
+from refinery.planning.settings import PlanSettings
 from refinery.planning.shard_cut import ShardCut, worker_count
 from refinery.recipe import Recipe
 from refinery.recipe.stat_summary import StatSummary
@@ -37,7 +38,7 @@ def plan_without_data(change: Change, scratch: Path, schema: dict[str, Any]) -> 
     """Plan over no samples. schema: see `schema_as_json`. Raises one error with all problems."""
     recipe, library = _samples_alone(change.recipe, scratch), change.library
     known = Schema(**{**schema, "declared": {keys_of(name): kind for name, kind in recipe.fields}})
-    inputs = CompileInputs(CompileSettings.of(recipe, library), library, known)
+    inputs = CompileInputs(PlanSettings.of(recipe, library).compile, library, known)
     phase = compile_stages(cut_at_barriers(recipe.steps, library), inputs)
     if phase.problems:
         raise error_of(phase.problems)

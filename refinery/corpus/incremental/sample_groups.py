@@ -239,7 +239,7 @@ class SampleGroups:
 
         @cache
         def program() -> Program:
-            return compile_comparison(self.plan, self.planned.stage.after)
+            return compile_comparison(self.plan.stages[0], self.planned.stage.after)
 
         @cache
         def shards() -> Sequence[Shard]:

@@ -28,10 +28,11 @@ from refinery.inspect.refilter.shard_positions import positions
 from refinery.inspect.refilter.stored_run_facts import StoredRunFacts
 from refinery.io.writers.registry import NOTHING
 from refinery.planning.compilation import compile_chains
-from refinery.planning.input_schema import SchemaSettings, input_schema
+from refinery.planning.input_schema import input_schema
 from refinery.planning.phase import Phase
 from refinery.planning.pipeline import prepare, require_bound
-from refinery.planning.plan import CompileInputs, CompileSettings, Plan
+from refinery.planning.plan import CompileInputs, Plan
+from refinery.planning.settings import PlanSettings
 from refinery.recipe import Recipe
 from refinery.recipe.override import Override, overrides_of, parse_set
 from refinery.recipe.step_items import begin_of
@@ -238,8 +239,8 @@ def _ran(stored: FinishedRun, prepared: Plan) -> list[StoredChain]:
         raise DataError(
             "the operators, or files that they read, have changed since the run, so its stored results cannot be used; run it again"
         )
-    schema = input_schema(SchemaSettings.of(old, library), prepared.lines, prepared.shards)
-    chains = compile_chains(stages, CompileInputs(CompileSettings.of(old, library), library, schema))
+    schema = input_schema(PlanSettings.of(old, library).schema, prepared.lines, prepared.shards)
+    chains = compile_chains(stages, CompileInputs(PlanSettings.of(old, library).compile, library, schema))
     return [StoredChain(stage, chain) for stage, chain in zip(stages, chains, strict=True)]
 
 

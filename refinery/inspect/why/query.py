@@ -17,9 +17,10 @@ from refinery.inspect.why.duplicates import Duplicate, DuplicateEvidence, Remove
 from refinery.inspect.why.row_replay import RowInStage, RowReplay
 from refinery.io.model import handed_over
 from refinery.planning.filter_costs import orders_of_run
-from refinery.planning.input_schema import SchemaSettings, input_schema
+from refinery.planning.input_schema import input_schema
 from refinery.planning.pipeline import prepare
 from refinery.planning.plan import Plan
+from refinery.planning.settings import PlanSettings
 from refinery.planning.sizes import BATCH
 from refinery.recipe.stat_summary import StatSummary
 from refinery.results.open_tables import open_tables
@@ -127,7 +128,7 @@ class RowHistories:
         params = {"where": where}
         step: Any = SimpleNamespace(index=1, name="sql_filter", params=params, given={"where"}, where="--where")
         recipe = replace(prepared.recipe, steps=(step,), stat_summary=StatSummary())
-        schema = input_schema(SchemaSettings.of(recipe, library), prepared.lines, prepared.shards)
+        schema = input_schema(PlanSettings.of(recipe, library).schema, prepared.lines, prepared.shards)
         program, _ = build([step], library, schema, prepared.stages[0].program.text_key)
         rows: list[int] = []
         firsts = [row for (row,) in self.con.execute("SELECT first_row FROM shards ORDER BY shard").fetchall()]
