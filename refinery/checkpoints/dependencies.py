@@ -2,40 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from refinery.checkpoints.code import code_of
 from refinery.common.paths import CONTENTS, paths_in
+from refinery.io.model import Source
 from refinery.io.side_files import digests
 from refinery.operators import Library
 from refinery.operators.assets import files_at, pattern_of
 from refinery.planning.compilation import compile_comparison
-from refinery.planning.plan import CompiledStage, Plan
+from refinery.planning.plan import CompiledStage
+from refinery.recipe.run_outputs import RunOutputs
 from refinery.storage.urls import is_url
 
 
-def with_digests(prepared: Plan) -> None:
-    """Add to every stage's program the present digests of the files that it depends on. Raises DataError."""
+def with_digests(
+    stages: Sequence[CompiledStage], outputs: RunOutputs, sources: Sequence[Source]
+) -> tuple[CompiledStage, ...]:
+    """The stages of a run, their programs with the present digests of the files that they depend on. Raises DataError."""
     known: dict[str, str] = {}
-    stages, elsewhere = [], _elsewhere(prepared)
-    readers = sorted({Path(source.reader) for source in prepared.sources if source.reader})
-    for planned in prepared.stages:
-        read = {*planned.program.files, *_compared(prepared, planned), *assets(planned, prepared.library).values()}
-        code = code_of(planned, prepared.library, elsewhere, readers)
+    digested, elsewhere = [], _elsewhere(outputs, sources)
+    readers = sorted({Path(source.reader) for source in sources if source.reader})
+    for planned in stages:
+        library = planned.inputs.library
+        read = {*planned.program.files, *_compared(planned, stages[0]), *assets(planned, library).values()}
+        code = code_of(planned, library, elsewhere, readers)
         names = sorted({*read, *code})
         known |= digests(name for name in names if name not in known)
         program = replace(planned.program, beside={name: known[name] for name in names}, code=code)
-        stages.append(replace(planned, program=program))
-    prepared.stages = tuple(stages)
+        digested.append(replace(planned, program=program))
+    return tuple(digested)
 
 
-def _elsewhere(prepared: Plan) -> set[str]:
+def _elsewhere(outputs: RunOutputs, sources: Sequence[Source]) -> set[str]:
     """Local paths that the recipe reads and writes."""
-    recipe = prepared.recipe
-    places = {recipe.work_dir, recipe.temp_dir, recipe.export_path}
-    places |= {source.path for source in prepared.sources if source.table is None}
+    places = {outputs.work_dir, outputs.temp_dir, outputs.export.path}
+    places |= {source.path for source in sources if source.table is None}
     return {place for place in places if place and not is_url(place)}
 
 
@@ -57,9 +62,9 @@ def _steps(planned: CompiledStage) -> list[Any]:
     return [step for step in (stage.before, *stage.steps, stage.after) if step is not None]
 
 
-def _compared(prepared: Plan, planned: CompiledStage) -> tuple[str, ...]:
-    """Files read by the SQL with which a deduplicator verifies candidates."""
+def _compared(planned: CompiledStage, first: CompiledStage) -> tuple[str, ...]:
+    """Files read by the SQL with which a deduplicator verifies candidates. first: stage of the run."""
     step = planned.stage.after
-    if step is None or not step.params.get("verify") or not prepared.library.operators[step.name].compare:
+    if step is None or not step.params.get("verify") or not planned.inputs.library.operators[step.name].compare:
         return ()
-    return compile_comparison(prepared.stages[0], step).files
+    return compile_comparison(first, step).files

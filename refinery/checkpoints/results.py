@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import astuple, replace
+from dataclasses import astuple, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,8 @@ from refinery.dedup.index import Index
 from refinery.dedup.model import DedupResult
 from refinery.io.model import RemovedIn, Shard
 from refinery.io.writers.earlier_export import EarlierExport, WrittenRange
-from refinery.planning.plan import CompiledStage, Plan
+from refinery.operators import Library
+from refinery.planning.plan import CompiledStage
 from refinery.storage.shard_plan import remember
 from refinery.storage.store import Store
 from refinery.workers import done_marks
@@ -32,31 +33,42 @@ _BARRIER = "barrier.json"
 Tasks = Callable[[Shard], Task]
 
 
+@dataclass(frozen=True)
+class CutSizes:
+    """Bytes of a shard. asked: most bytes, by the recipe. used: those of this run."""
+
+    asked: int
+    used: int
+
+
 class Checkpoints:
-    """Stored results of a run, in its store. lasting: later runs can use them."""
+    """Stored results of a run, in its store. row_timeout: seconds for a row. workers: threads that look at results.
+
+    lasting: later runs can use them.
+    """
 
     lasting = True
 
-    def __init__(self, prepared: Plan, store: Store) -> None:
-        self.prepared, self.store = prepared, store
+    def __init__(self, store: Store, library: Library, cut: CutSizes, row_timeout: float | None, workers: int) -> None:
+        self.store, self._library, self._cut, self._workers = store, library, cut, workers
+        self._limits = {} if row_timeout is None else {"row_timeout": row_timeout}
         self._before: dict[str, set[str]] = {}  # by folder: done marks at the beginning of the stage
         self._held: dict[str, int] = {}  # by folder: number of them that are valid
 
     def begin(self) -> None:
         """Note that a run has begun."""
-        remember(self.store, self.prepared.recipe.shard_size, self.prepared.shard_size, ended=False)
+        remember(self.store, self._cut.asked, self._cut.used, ended=False)
 
     def end(self, folders: dict[str, Sequence[ShardResult]]) -> None:
         """Note that the run has ended well, and remove unused results. folders: the stages' results, by folder."""
         self._prune(folders)
-        remember(self.store, self.prepared.recipe.shard_size, self.prepared.shard_size, ended=True)
+        remember(self.store, self._cut.asked, self._cut.used, ended=True)
 
     # Shards
 
     def keyed(self, planned: CompiledStage, task: Tasks, before: Sequence[ShardResult] | None) -> Tasks:
         """The tasks of a stage with their keys. before: results of the previous stage."""
-        limit = self.prepared.recipe.row_timeout
-        program = program_key(planned, self.prepared.library, {} if limit is None else {"row_timeout": limit})
+        program = program_key(planned, self._library, self._limits)
 
         def made(shard: Shard) -> Task:
             plain = task(shard)
@@ -70,7 +82,7 @@ class Checkpoints:
         look = [shard for shard in shards if done_marks.name_of(folder, shard.index) in known]
         if not look:
             return {}
-        with ThreadPoolExecutor(self.prepared.workers) as pool:
+        with ThreadPoolExecutor(self._workers) as pool:
             marks = list(pool.map(partial(self._look, folder, task), look))
         finished = {shard.index: mark for shard, mark in zip(look, marks, strict=True) if mark is not None}
         self._held[folder] = len(finished)
@@ -115,7 +127,7 @@ class Checkpoints:
         assert step is not None
         limited = step.params.get("max_removed_share") is not None
         generations = None if index is None else [index.made_by, index.generations]
-        return barrier_key(planned, self.prepared.library, results, [list(sources) if limited else [], generations])
+        return barrier_key(planned, self._library, results, [list(sources) if limited else [], generations])
 
     def findings(self, folder: str, key: str, where: str) -> DedupResult | None:
         """The stored findings, if they have this key; else None. where: the step's place in the recipe."""

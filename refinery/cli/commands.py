@@ -80,7 +80,8 @@ def explain(opened: Opened, kind: str) -> None:
     from refinery.execution.needs import ready
     from refinery.inspect.explain import analyzed, planned
 
-    with capacity_of(opened[0]) as capacity:
+    recipe = opened[0]
+    with capacity_of(recipe.executor_type, recipe.ray_address, recipe.np) as capacity:
         prepared = ready(*opened, probes=False, capacity=capacity)
     out = console.console()
     for part in analyzed(prepared) if kind == "analyze" else planned(prepared, kind == "plan"):

@@ -33,7 +33,7 @@ def run(opened: Opened, quiet: bool, as_json: bool, show: bool, fresh: bool = Fa
     if not quiet:
         _print_notes(recipe)
     if fresh:
-        begin_anew(recipe)
+        begin_anew(recipe.work_dir)
     bound_memory(recipe)
     with console.progress(quiet or as_json) as progress:
         early = _EarlyNotes(progress, not quiet and not as_json)

@@ -62,7 +62,7 @@ def require_fit(recipe: Recipe) -> None:
 
 def identity_of(plan: Plan) -> Identity:
     """The identity of a planned recipe. Raises DataError for a file that cannot be read."""
-    with_digests(plan)
+    plan.stages = with_digests(plan.stages, plan.recipe.outputs, plan.sources)
     beside = {_name(path, plan): digest for path, digest in plan.beside.items()}
     return Identity(_text(plan.recipe), plan.fingerprint, beside, versions())
 

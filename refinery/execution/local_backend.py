@@ -17,7 +17,7 @@ from refinery.planning.sizes import held_bytes
 from refinery.storage.store import Store
 from refinery.storage.workplace import Workplace
 from refinery.workers import machine
-from refinery.workers.backends import BackendChoice, WorkerSettings
+from refinery.workers.backends import BackendChoice
 from refinery.workers.executor import ThreadExecutor
 from refinery.workers.tasks import Runner
 from refinery.workers.threads import WorkerThreads
@@ -31,8 +31,7 @@ class LocalBackend:
         self._prepared, self._store = prepared, store
         self.spill = recipe.temp_dir or str(store.scratch() / "spill")
         marker = Workplace.of(recipe.work_dir).run_dir.running
-        workers = WorkerSettings.of(recipe, prepared.workers)
-        self._choice = BackendChoice(workers, self.spill, store.scratch, marker)
+        self._choice = BackendChoice(prepared.worker_settings, self.spill, store.scratch, marker)
 
     def watched(self, monitor: RunMonitor) -> None:
         """Do nothing: the monitor measures this machine by itself."""

@@ -29,7 +29,7 @@ def spooled(recipe: Recipe, library: Library, dataset: Any) -> Iterator[Recipe]:
     for problems that do not depend on the samples; DataError for a stream that ends with an error.
     """
     ahead = walk(PlanRequest(recipe, library, reads=False, runs=False))
-    if problems := [*ahead.problems, *check_needs(ahead.value).problems]:
+    if problems := [*ahead.problems, *check_needs(recipe, ahead.value.sources).problems]:
         raise error_of(problems)
     place = Workplace.of(recipe.work_dir)
     store = place.input()

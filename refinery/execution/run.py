@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from refinery.checkpoints.dependencies import with_digests
-from refinery.checkpoints.results import Checkpoints, clear, forget
+from refinery.checkpoints.results import Checkpoints, CutSizes, clear, forget
 from refinery.errors import ConservationError
 from refinery.execution.backend import backend_of
 from refinery.execution.capacity import capacity_of
@@ -76,17 +76,18 @@ def execute(
         streamed = dataset is not None and table is None
         if streamed:
             recipe = stack.enter_context(spooled(recipe, library, dataset))
-        capacity = stack.enter_context(capacity_of(recipe))
+        capacity = stack.enter_context(capacity_of(recipe.executor_type, recipe.ray_address, recipe.np))
         prepared = ready(recipe, library, table, overwrite=overwrite, capacity=capacity, runs=True)
         outcome = execute_prepared(
             prepared, progress, extension, runner_of, clock, overwrite, held=streamed, noted=noted
         )
-    return replace(outcome, notes=(*outcome.notes, *merging.merge(recipe)))
+    merges = () if recipe.measure_only else recipe.steps  # an analysis leaves files of others alone
+    return replace(outcome, notes=(*outcome.notes, *merging.merge(merges, recipe.work_dir)))
 
 
-def begin_anew(recipe: Recipe) -> None:
-    """Remove the stored results of earlier runs in the recipe's folder. Raises OutputError if a run uses the folder."""
-    place = Workplace.of(recipe.work_dir)
+def begin_anew(work_dir: str) -> None:
+    """Remove the stored results of earlier runs in a run folder. Raises OutputError if a run uses the folder."""
+    place = Workplace.of(work_dir)
     if not place.url and not place.run_dir.parts.exists():
         return
     with explained(place.name), place.run_dir.held():
@@ -96,7 +97,14 @@ def begin_anew(recipe: Recipe) -> None:
 def runner_of(prepared: Plan, store: Store) -> StageRunner:
     """The stages of a recipe on the backend of its `executor_type`, with checkpoints."""
     backend = backend_of(prepared, store)
-    return StageRunner(prepared, store, backend, kept=Checkpoints(prepared, store), sink=backend.sink())
+    return StageRunner(prepared, store, backend, kept=checkpoints_of(prepared, store), sink=backend.sink())
+
+
+def checkpoints_of(prepared: Plan, store: Store) -> Checkpoints:
+    """The stored results of a plan's run."""
+    recipe = prepared.recipe
+    cut = CutSizes(recipe.shard_size, prepared.shard_size)
+    return Checkpoints(store, prepared.library, cut, recipe.row_timeout, prepared.workers)
 
 
 def execute_prepared(
@@ -116,8 +124,8 @@ def execute_prepared(
     started, began = clock or (time.perf_counter(), datetime.now(UTC))
     if extension is not None:
         extension.check(prepared)
-    with_digests(prepared)
     outputs = prepared.recipe.outputs
+    prepared.stages = with_digests(prepared.stages, outputs, prepared.sources)
     workplace, only_read = Workplace.of(outputs.work_dir), _only_read(prepared.sources, prepared.beside)
     with (
         ResumeHint() as hint,

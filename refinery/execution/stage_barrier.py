@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
@@ -25,27 +25,41 @@ from refinery.errors import Problem, RecipeError
 from refinery.execution import index_run
 from refinery.execution.audited_texts import StageTexts, text_key_of
 from refinery.execution.backend import Backend
+from refinery.execution.export_sink import Note
 from refinery.execution.result_store import ResultStore
 from refinery.execution.stage_tasks import folder_of, left_of
 from refinery.io.model import Shard
 from refinery.io.readers.registry import reader_of
 from refinery.planning.compilation import compile_comparison
-from refinery.planning.plan import CompiledStage, Plan
-from refinery.recipe.executors import on_cluster
+from refinery.planning.plan import CompiledStage
 from refinery.results.stage_result import StageResult
 from refinery.storage.open import open_store
 from refinery.storage.store import Store
-from refinery.storage.workplace import Workplace
+
+
+@dataclass(frozen=True)
+class BarrierRoom:
+    """Resources of deduplicators. memory: of all workers, in bytes; None: no limit. batch: most bytes of a batch."""
+
+    workers: int
+    memory: int | None
+    batch: int
 
 
 @dataclass(frozen=True)
 class StageBarrier:
-    """Findings of the deduplicators of a run. kept: results of earlier runs. backend: its executor runs the tasks.
+    """Findings of the deduplicators of a run. begin: begins the run for its indexes. export: the place of its export.
+
+    note: gets notes for the user. kept: results of earlier runs. backend: its executor runs the tasks.
 
     As a context, it ends when all files of the findings are written.
     """
 
-    prepared: Plan
+    stages: Sequence[CompiledStage]
+    room: BarrierRoom
+    begin: Callable[[], IndexRun]
+    export: str
+    note: Note
     store: Store
     kept: ResultStore
     backend: Backend
@@ -66,14 +80,15 @@ class StageBarrier:
     def require_indexes(self) -> None:
         """Check that the indexes can be used, before anything is processed. Raises RecipeError."""
         seen: dict[str, Any] = {}
-        for step in [planned.stage.after for planned in self.prepared.stages if planned.stage.after is not None]:
+        for step in [planned.stage.after for planned in self.stages if planned.stage.after is not None]:
             if (used := self._index(step)) is not None:
                 other = seen.setdefault(used.place.key, step)
                 if other is not step:
                     what = f"{step.name} and {other.name} of step {other.index} have the same index {used.place.name}"
                     raise RecipeError([Problem(step.where, what, "Give each a folder of its own.")])
                 require(used, step)
-                self.prepared.notes.extend(index_run.notes(used, self.prepared.recipe.export_path))
+                for note in index_run.notes(used, self.export):
+                    self.note(note)
 
     def findings(self, done: Sequence[StageResult]) -> DedupResult:
         """Findings of the deduplicator at the end of the last stage. Raises OperatorError at a safety limit."""
@@ -115,7 +130,7 @@ class StageBarrier:
         starts = [0, *np.cumsum([result.rows for result in done[0].results]).tolist()]
         return DedupInput(
             step=step,
-            operator=self.prepared.library.operators[step.name],
+            operator=current.planned.inputs.library.operators[step.name],
             files=[],
             order=current.program.order,
             sources=inputs,
@@ -126,28 +141,26 @@ class StageBarrier:
             compare=self._comparison(done),
             run=self._run if step.params.get("index") else None,
             texts=partial(self._texts, done, step),
-            memory=limit // self.prepared.workers if (limit := self.prepared.recipe.memory_limit) else None,
-            batch=self.prepared.sizes.bytes,
+            memory=self.room.memory // self.room.workers if self.room.memory else None,
+            batch=self.room.batch,
         )
 
     def _texts(
         self, done: Sequence[StageResult], step: Any, codes: Sequence[int]
     ) -> tuple[Measure, Mapping[int, ComparedText]]:
         """The texts of some samples that a deduplicator compares."""
-        measure = Measure.of(step, text_key_of(self.prepared.stages))
+        measure = Measure.of(step, text_key_of(self.stages))
         return measure, StageTexts(done, self.backend.executor, self.store).of_codes(step, measure, codes)
 
     def _index(self, step: Any) -> Index | None:
         """The index of a deduplicator; None without one."""
-        named, operator = step.params.get("index"), self.prepared.library.operators[step.name]
+        named, operator = step.params.get("index"), self.stages[0].inputs.library.operators[step.name]
         return open_index(named, step, operator, self._run) if named else None
 
     @cached_property
     def _run(self) -> IndexRun:
         """This run as its indexes know it."""
-        recipe = self.prepared.recipe
-        place, clustered = Workplace.of(recipe.work_dir), on_cluster(recipe.executor_type)
-        return index_run.begin(place, recipe.export, clustered, self.prepared.sources)
+        return self.begin()
 
     def published(self, planned: CompiledStage, findings: DedupResult) -> DedupResult:
         """Publish the files of removed units to the store, under names that shards use; tasks may have done so."""
@@ -165,7 +178,7 @@ class StageBarrier:
         step = current.planned.stage.after
         unchanged = [*done[:-1], replace(current, findings=DedupResult(0))]
         return Comparison(
-            cache(lambda: compile_comparison(self.prepared.stages[0], step)),
+            cache(lambda: compile_comparison(self.stages[0], step)),
             lambda: left_of(unchanged),
             self.store,
             f"{folder_of(current.planned)}/compared",
@@ -175,8 +188,8 @@ class StageBarrier:
     @property
     def _limits(self) -> SqlLimits:
         """Resources of set SQL: all threads, and the recipe's memory."""
-        limit = self.prepared.recipe.memory_limit
-        return SqlLimits(self.prepared.workers, f"{max(1, limit // 1000)}KB" if limit else None, self.backend.spill)
+        limit = self.room.memory
+        return SqlLimits(self.room.workers, f"{max(1, limit // 1000)}KB" if limit else None, self.backend.spill)
 
 
 def scratch_of(store: Store, planned: CompiledStage) -> Path:

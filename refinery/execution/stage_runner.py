@@ -9,20 +9,23 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from refinery.execution import index_run
 from refinery.execution.backend import Backend
 from refinery.execution.export_sink import ExportSink, NoExport
 from refinery.execution.job import Noted
 from refinery.execution.quarantine_limit import QuarantineLimit
 from refinery.execution.result_store import NoResultStore, ResultStore
 from refinery.execution.run_facts import ComputedRunFacts, RunFacts, StageFacts
-from refinery.execution.stage_barrier import StageBarrier
+from refinery.execution.stage_barrier import BarrierRoom, StageBarrier
 from refinery.execution.stage_tasks import StageTasks, first_rows, folder_of, left_of
 from refinery.io.model import Shard
 from refinery.io.readers.shared_decompression import relayed
 from refinery.monitoring.log import event
 from refinery.planning.plan import CompiledStage, Plan
+from refinery.recipe.executors import on_cluster
 from refinery.results.stage_result import StageResult
 from refinery.storage.store import Store
+from refinery.storage.workplace import Workplace
 from refinery.workers.facts import ComputedFacts, FactSource
 from refinery.workers.tasks import Report
 from refinery.workers.threads import Workers, WorkerThreads
@@ -89,7 +92,7 @@ class StageRunner:
         self._first_rows = first_rows(prepared.stages, prepared.shards)
         self.kept.begin()
         self.facts.begin(self.store)
-        barrier = StageBarrier(prepared, self.store, self.kept, self.backend)
+        barrier = self._barrier()
         barrier.require_indexes()
         self.backend.start()
         if self.noted is not None:
@@ -106,6 +109,15 @@ class StageRunner:
         allowance.end()
         self.facts.end(done)
         return done
+
+    def _barrier(self) -> StageBarrier:
+        """The ends of the stages with deduplicators."""
+        prepared, recipe = self.prepared, self.prepared.recipe
+        room = BarrierRoom(prepared.workers, recipe.memory_limit, prepared.sizes.bytes)
+        place, clustered = Workplace.of(recipe.work_dir), on_cluster(recipe.executor_type)
+        begin = partial(index_run.begin, place, recipe.export, clustered, prepared.sources)
+        path, note = recipe.export_path, prepared.notes.append
+        return StageBarrier(prepared.stages, room, begin, path, note, self.store, self.kept, self.backend)
 
     def _allowance(self, report: Report) -> QuarantineLimit:
         """The limit of rows in quarantine; from now on the end of a shard is reported and counted."""
@@ -145,8 +157,10 @@ class StageRunner:
         return StageResult(planned, pool, shards, results, task, store=self.store)
 
     def _task(self, planned: CompiledStage, stored: StageFacts | None, before: list[ShardResult] | None) -> Tasks:
-        rows = stored.batch_rows if stored else 0
-        tasks = StageTasks(self.prepared, planned, self.store.url, self._first_rows, self.sink.output, rows)
+        prepared, rows = self.prepared, stored.batch_rows if stored else 0
+        form, is_last = prepared.recipe.part_form, planned is prepared.stages[-1]
+        output = self.sink.output
+        tasks = StageTasks(planned, is_last, form, prepared.sizes, self.store.url, self._first_rows, output, rows)
         return self.kept.keyed(planned, tasks.of, before)
 
     def _results(

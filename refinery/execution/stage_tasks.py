@@ -14,7 +14,9 @@ from refinery.io.readers.read import count_rows
 from refinery.io.readers.registry import reader_of
 from refinery.io.writers.registry import writer_of
 from refinery.io.writers.shared_file import SharedFile
-from refinery.planning.plan import CompiledStage, Plan
+from refinery.planning.plan import CompiledStage
+from refinery.planning.sizes import Sizes
+from refinery.recipe.export import PartForm
 from refinery.results.stage_result import StageResult
 from refinery.workers.tasks import ShardResult, Task
 
@@ -27,8 +29,10 @@ class StageTasks:
     batch_rows: least rows of a batch.
     """
 
-    prepared: Plan
     stage: CompiledStage
+    is_last: bool
+    form: PartForm
+    sizes: Sizes
     store: str
     first_rows: Sequence[int]
     output: SharedFile | None = None
@@ -36,23 +40,22 @@ class StageTasks:
 
     def of(self, shard: Shard) -> Task:
         """The task of a shard."""
-        recipe, sizes = self.prepared.recipe, self.prepared.sizes
-        last = self.stage is self.prepared.stages[-1]
-        writer = writer_of(recipe.export_format)
+        form, last = self.form, self.is_last
+        writer = writer_of(form.kind)
         exported = writer.compression if self.stage.program.lines else None
         return Task(
             folder_of(self.stage),
-            sizes.bytes,
-            exported if last else recipe.cache_compress,
+            self.sizes.bytes,
+            exported if last else form.compression,
             self.first_rows[shard.index],
-            recipe.add_suffix and last,
+            form.suffix and last,
             last,
             writer.writes if last else _must_write(self.stage, shard),
             self.output if last else None,
             self.store,
-            batch_rows=max(sizes.rows, self.batch_rows),
-            fields=recipe.export_fields if last else (),
-            removed=recipe.removed_path is not None,
+            batch_rows=max(self.sizes.rows, self.batch_rows),
+            fields=form.fields if last else (),
+            removed=form.removed,
         )
 
 

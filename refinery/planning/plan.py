@@ -25,6 +25,7 @@ from refinery.recipe import Recipe
 from refinery.recipe.stat_summary import StatSummary
 from refinery.storage.run_folder import RunDir
 from refinery.storage.urls import is_url
+from refinery.workers.backends import WorkerSettings
 
 
 @dataclass(frozen=True)
@@ -117,6 +118,12 @@ class Plan:
     orderings: tuple[FilterOrder, ...] = ()
     sizes: Sizes = Sizes()
     stamps: Stamps = field(default_factory=dict)
+
+    @property
+    def worker_settings(self) -> WorkerSettings:
+        """Settings of the workers of a run on this machine."""
+        recipe = self.recipe
+        return WorkerSettings(recipe.workers, self.workers, recipe.threads, recipe.memory_limit, recipe.row_timeout)
 
     @property
     def shard_size(self) -> int:

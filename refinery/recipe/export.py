@@ -12,6 +12,21 @@ from refinery.storage.urls import is_stdout, is_url
 
 
 @dataclass(frozen=True)
+class PartForm:
+    """Form of the samples that shards leave. kind: format of the export. fields: those that are exported.
+
+    compression: of texts between stages. suffix: exported samples have the suffix of their file. removed: those that
+    steps remove are left, too.
+    """
+
+    kind: str
+    fields: NamedFields
+    compression: str | None
+    suffix: bool
+    removed: bool
+
+
+@dataclass(frozen=True)
 class ExportSettings:
     """Place and form of the samples that a run exports.
 

@@ -12,7 +12,7 @@ from refinery.common.step_label import step_label
 from refinery.io.writers.registry import DEFAULT, EXPORT_TYPES, format_of
 from refinery.recipe.assets import Asset
 from refinery.recipe.executors import DEFAULT_EXECUTOR, EXECUTORS
-from refinery.recipe.export import ExportSettings
+from refinery.recipe.export import ExportSettings, PartForm
 from refinery.recipe.input_config import InputConfig
 from refinery.recipe.key import RecipeKey, key, read_from
 from refinery.recipe.portion import Portion
@@ -486,6 +486,12 @@ class Recipe:
     def removed(self) -> ExportSettings | None:
         """Place and form of the files of removed samples; None without them."""
         return ExportSettings.of_removed(self) if self.removed_path is not None else None
+
+    @property
+    def part_form(self) -> PartForm:
+        """Form of the samples that shards leave."""
+        compression, removed = self.cache_compress, self.removed_path is not None
+        return PartForm(self.export_format, self.export_fields, compression, self.add_suffix, removed)
 
     @property
     def outputs(self) -> RunOutputs:

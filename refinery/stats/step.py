@@ -4,63 +4,57 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any
 
 from refinery.errors import DataError, OutputError, Problem, RecipeError
-from refinery.recipe.model import Recipe
+from refinery.recipe.model import Step
+from refinery.recipe.stat_summary import StatSummary
 from refinery.storage.drivers import filesystem
 from refinery.storage.urls import is_url
 
 NAME = "stats_merger"
 
 
-def check(recipe: Recipe) -> None:
+def check(steps: Sequence[Step], summary: StatSummary) -> None:
     """Check, before anything is processed, that there are files to merge and a driver for the run's own files.
 
     Raises RecipeError for missing folders, unless the run itself will write its statistics files into them, and
     OutputError where `stat_summary.export` cannot be opened.
     """
-    _open_export(recipe)
+    _open_export(summary)
     problems = [
         Problem(step.where, f"{NAME}: {what}", "Name the folder that holds {group}/{stat}/00000.json and so on.")
-        for step in _steps(recipe)
-        if (what := _missing(step.params["input_folder"], recipe.stat_summary.export)) is not None
+        for step in steps
+        if step.name == NAME and (what := _missing(step.params["input_folder"], summary.export)) is not None
     ]
     if problems:
         raise RecipeError(problems)
 
 
-def _open_export(recipe: Recipe) -> None:
-    export = recipe.stat_summary.export
+def _open_export(summary: StatSummary) -> None:
+    export = summary.export
     if export is None or not is_url(export):
         return
     try:
         filesystem(export)
     except DataError as error:
-        raise OutputError(f"{recipe.stat_summary.where}: stat_summary.export: {error}") from error
+        raise OutputError(f"{summary.where}: stat_summary.export: {error}") from error
 
 
-def merge(recipe: Recipe) -> list[str]:
-    """Merge the folders of the recipe's steps, after its run; returns lines of the result.
+def merge(steps: Sequence[Step], work_dir: str) -> list[str]:
+    """Merge the folders of a recipe's steps, after its run; returns lines of the result.
 
     Raises DataError for damaged or unreadable files, OutputError where results cannot be written, with the step's
     place. The run has then ended well: only the merged files are missing.
     """
     notes: list[str] = []
-    for step in _steps(recipe):
+    for step in (step for step in steps if step.name == NAME):
         try:
             notes += _merged(step)
         except (DataError, OutputError) as error:
-            raise type(error)(
-                f"{step.where}: {NAME}: {error}\nthe run itself has ended well: {recipe.work_dir}"
-            ) from error
+            raise type(error)(f"{step.where}: {NAME}: {error}\nthe run itself has ended well: {work_dir}") from error
     return notes
-
-
-def _steps(recipe: Recipe) -> Iterator[Any]:
-    """The steps that merge; none in an analysis, which does not touch files of others."""
-    return (step for step in recipe.steps if step.name == NAME and not recipe.measure_only)
 
 
 def _missing(folder: str, written: str | None) -> str | None:

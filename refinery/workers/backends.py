@@ -12,7 +12,6 @@ import pyarrow as pa
 from refinery.compiler.program import Program
 from refinery.io.model import Shard
 from refinery.operators.processes import processes
-from refinery.recipe import Recipe
 from refinery.workers import serialization
 from refinery.workers.crash_marker import died, noted
 from refinery.workers.machine import share_of_memory
@@ -37,11 +36,6 @@ class WorkerSettings:
     threads: int | None
     memory_limit: int | None
     row_timeout: float | None
-
-    @staticmethod
-    def of(recipe: Recipe, count: int) -> WorkerSettings:
-        """The settings of a recipe. count: number of workers."""
-        return WorkerSettings(recipe.workers, count, recipe.threads, recipe.memory_limit, recipe.row_timeout)
 
 
 class BackendChoice:

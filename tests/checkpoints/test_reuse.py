@@ -277,7 +277,7 @@ def freed(folder: Path) -> None:
     [
         lambda folder: refinery.run(asked(folder, use_cache=False)),
         freed,
-        lambda folder: begin_anew(open_recipe(asked(folder), {})[0]),
+        lambda folder: begin_anew(open_recipe(asked(folder), {})[0].work_dir),
     ],
     ids=["use_cache", "gc", "anew"],
 )
@@ -302,7 +302,7 @@ def test_without_cache_nothing_stays(done: Path) -> None:
 @pytest.mark.long  # files_of_others_beside_what_is_kept_stay begins anew, too
 def test_begin_anew(done: Path) -> None:
     recipe = asked(done)
-    begin_anew(open_recipe(recipe, {})[0])
+    begin_anew(open_recipe(recipe, {})[0].work_dir)
     assert set(reused(refinery.run(recipe))) == {0}
 
 

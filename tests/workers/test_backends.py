@@ -18,7 +18,7 @@ from refinery.operators.processes import raised
 from refinery.planning.pipeline import prepare
 from refinery.recipe import load
 from refinery.workers import backends as crews
-from refinery.workers.backends import BackendChoice, WorkerSettings
+from refinery.workers.backends import BackendChoice
 from refinery.workers.process_main import error_fields
 from refinery.workers.row_errors import RowIsolation
 from tests.runs import operator_folder, refine, settings, texts, write_lines
@@ -36,7 +36,7 @@ def apart(folder: Path, steps: list[Any], **keys: Any) -> bool:
     library = Library((folder / "operators",))
     prepared = prepare(load(recipe, library=library), library)
     prepared.workers = 2
-    choice = BackendChoice(WorkerSettings.of(prepared.recipe, 2), str(folder), lambda: folder, folder / ".running")
+    choice = BackendChoice(prepared.worker_settings, str(folder), lambda: folder, folder / ".running")
     return choice.apart(prepared.stages[0].program, prepared.shards)
 
 

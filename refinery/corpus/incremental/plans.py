@@ -30,8 +30,9 @@ def plan_of_parts(change: Change, parts: Sequence[PartInput], scratch: Path) -> 
     phase = walk(PlanRequest(recipe, change.library))
     if phase.problems:
         raise error_of(phase.problems)
-    with_digests(phase.value)
-    return phase.value
+    plan = phase.value
+    plan.stages = with_digests(plan.stages, recipe.outputs, plan.sources)
+    return plan
 
 
 def plan_without_data(change: Change, scratch: Path, schema: dict[str, Any]) -> Plan:
@@ -42,9 +43,8 @@ def plan_without_data(change: Change, scratch: Path, schema: dict[str, Any]) -> 
     phase = compile_stages(cut_at_barriers(recipe.steps, library), inputs)
     if phase.problems:
         raise error_of(phase.problems)
-    plan = Plan(recipe, library, phase.value, [], [], worker_count(recipe.np), ShardCut(0, ""), known)
-    with_digests(plan)
-    return plan
+    stages = with_digests(phase.value, recipe.outputs, ())
+    return Plan(recipe, library, stages, [], [], worker_count(recipe.np), ShardCut(0, ""), known)
 
 
 def _samples_alone(recipe: Recipe, scratch: Path) -> Recipe:

@@ -18,7 +18,7 @@ from refinery.execution.ray.connection import ClusterConnection, joined
 from refinery.execution.ray.environment import described, here, shared_folder, shared_place
 from refinery.execution.ray.executor import RayExecutor
 from refinery.execution.ray.export import folder_of as folder_of_export
-from refinery.execution.ray.export_sink import ClusterExport
+from refinery.execution.ray.export_sink import ClusterExport, ExportForm
 from refinery.execution.ray.machines import check_machines
 from refinery.execution.ray.runner import AHEAD, RayRunner
 from refinery.execution.ray.scheduling import ShardPlaces, TaskResources, of_stage
@@ -133,12 +133,13 @@ class RayBackend:
     def sink(self) -> ExportSink:
         """A folder of parts at export_path."""
         prepared, settings = self._prepared, self._prepared.recipe.export
+        place, note = Workplace.of(prepared.recipe.work_dir), prepared.notes.append
         if not settings.is_written:
             return NoExport()
         if settings.is_folder:
-            target = Workplace.of(prepared.recipe.work_dir).file_of_export(settings.path)
-            return FolderExport(settings, target, prepared.lines, prepared.notes.append)
-        return ClusterExport(self._prepared, self._store, lambda: self.executor)
+            return FolderExport(settings, place.file_of_export(settings.path), prepared.lines, note)
+        form = ExportForm(settings.kind, prepared.lines, prepared.fingerprint)
+        return ClusterExport(settings.path, form, place, self._store, lambda: self.executor, note)
 
     def close(self) -> None:
         """End the reports, and leave the cluster."""

@@ -19,7 +19,6 @@ from refinery.execution.ray.authentication import CURE, is_refused
 from refinery.execution.ray.cluster_watch import ClusterWatch, servers_of, watched
 from refinery.execution.ray.temporary import cleaned_after, temporary
 from refinery.planning.shard_cut import Capacity
-from refinery.recipe import Recipe
 
 _SECONDS = 5.0
 _CURES = "Start one with `ray start --head`, name one with ray_address: host:port, or set ray_address: local"
@@ -131,13 +130,13 @@ def _connected(ray: Any, address: str, work_dir: str, watch: ClusterWatch) -> It
 
 
 @contextmanager
-def measured(recipe: Recipe, workers: int) -> Iterator[Capacity]:
-    """Join the cluster of a recipe and return its size; `joined` finds the process a driver then.
+def measured(address: str, workers: int) -> Iterator[Capacity]:
+    """Join the cluster at an address and return its size; `joined` finds the process a driver then.
 
     workers: processors of a cluster that the run starts for itself, which is not started before. Raises OperatorError.
     """
     ray = _imported()
-    place = _place_of(recipe.ray_address)
+    place = _place_of(address)
     ours = not ray.is_initialized() and place.address != "local"
     if ours:
         _join(ray, place, workers)

@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 import psutil
 
-from refinery.checkpoints.results import Checkpoints
 from refinery.common.lazy import pq
 from refinery.dedup.ngram_units import keys_of_units
 from refinery.execution.backend import backend_of
 from refinery.execution.job import Outcome
-from refinery.execution.run import execute_prepared
+from refinery.execution.run import checkpoints_of, execute_prepared
 from refinery.execution.stage_runner import Began, StageRunner
 from refinery.inspect.forecast.disk import stored_by_shard
 from refinery.inspect.forecast.laws import AFTER, AUDIT, START, Mark, TimedParts, parts_of
@@ -35,7 +34,7 @@ from refinery.results.open_tables import open_tables
 from refinery.results.stage_result import StageResult
 from refinery.storage.store import Store
 from refinery.storage.workplace import Workplace
-from refinery.workers.backends import BackendChoice, WorkerSettings
+from refinery.workers.backends import BackendChoice
 from refinery.workers.match_keys import SHARD_BITS
 from refinery.workers.tasks import Report
 from refinery.workers.worker import ShardResult
@@ -120,7 +119,7 @@ class MarkedRunner(StageRunner):
 
     def __init__(self, prepared: Plan, store: Store, marks: Marks) -> None:
         backend = backend_of(prepared, store)
-        super().__init__(prepared, store, backend, kept=Checkpoints(prepared, store), sink=backend.sink())
+        super().__init__(prepared, store, backend, kept=checkpoints_of(prepared, store), sink=backend.sink())
         self._marks, self._number = marks, 0
 
     def run(self, report: Report | None = None, began: Began | None = None) -> list[StageResult]:
@@ -212,8 +211,7 @@ def _run(
 
 def runs_apart(plan: Plan, folder: Path) -> bool:
     """Return whether a stage of the run will have processes as workers. folder: for temporary files."""
-    settings = WorkerSettings.of(plan.recipe, plan.workers)
-    choice = BackendChoice(settings, str(folder), lambda: folder, folder / "running")
+    choice = BackendChoice(plan.worker_settings, str(folder), lambda: folder, folder / "running")
     return any(choice.apart(planned.program, plan.shards, plan.workers) for planned in plan.stages)
 
 

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from refinery.execution.capacity import capacity_of
-from refinery.execution.open import open_recipe
 from refinery.execution.ray.scheduling import ShardPlaces
 from refinery.io.model import Shard
 from refinery.io.sources import find
@@ -24,22 +23,20 @@ from tests.runs import operator_folder, rows, settings, write_lines
 from tests.waiting import HANG
 
 STEPS: list[Any] = ["clean_email_mapper", "document_deduplicator"]
+CLUSTER = ("ray", "auto", 64)
 
 
-def test_the_size_is_that_of_the_cluster(cluster: Any, driver: Any, tmp_path: Path) -> None:
-    write_lines(tmp_path / "in.jsonl", samples(5))
-    keys = settings(tmp_path, STEPS, executor_type="ray", export_path=tmp_path / "kept", np=64)
-    recipe, _ = open_recipe(keys)
-    with capacity_of(recipe) as found:
+def test_the_size_is_that_of_the_cluster(cluster: Any, driver: Any) -> None:
+    with capacity_of(*CLUSTER) as found:
         assert found == Capacity(2, 2)
     more = cluster.add_node(num_cpus=3, object_store_memory=80 << 20)
     try:
         cluster.wait_for_nodes(HANG)
-        with capacity_of(recipe) as found:
+        with capacity_of(*CLUSTER) as found:
             assert found == Capacity(5, 3)
     finally:
         cluster.remove_node(more)
-    with capacity_of(open_recipe(keys | {"executor_type": "default"})[0]) as found:
+    with capacity_of("default", "auto", 64) as found:
         assert found is None
 
 
@@ -59,14 +56,12 @@ def test_a_cluster_that_grows_is_cut_for_as_it_may_become(
 
     write_lines(tmp_path / "in.jsonl", samples(400))
     monkeypatch.setattr(shard_cut, "_LEAST_ON_CLUSTER", 1000)
-    keys = settings(tmp_path, STEPS, executor_type="ray", export_path=tmp_path / "kept")
-    recipe, _ = open_recipe(keys)
     reported = [autoscaler((1, 2), (10, 4)), autoscaler((1, 2), (10, 4), most=7), autoscaler((1, 1)), None]
     reported += [autoscaler((1, 2), (-1, 4)), autoscaler()]
     expected = [Capacity(42, 2, grows=True), Capacity(7, 2, grows=True), *[Capacity(2, 2)] * 4]
     for config, capacity in zip(reported, expected, strict=True):
         monkeypatch.setattr(GlobalState, "get_cluster_config", lambda self, config=config: config)
-        with capacity_of(recipe) as found:
+        with capacity_of(*CLUSTER) as found:
             assert found == capacity
     monkeypatch.setattr(GlobalState, "get_cluster_config", lambda self: autoscaler((2, 4)))
     run = on_ray(tmp_path, STEPS, "grown")
@@ -82,7 +77,8 @@ import ray
 from refinery.execution.capacity import capacity_of
 from refinery.execution.open import open_recipe
 
-with capacity_of(open_recipe(json.loads(sys.argv[1]))[0]) as found:
+recipe = open_recipe(json.loads(sys.argv[1]))[0]
+with capacity_of(recipe.executor_type, recipe.ray_address, recipe.np) as found:
     assert found is None and not ray.is_initialized()
 """
 
