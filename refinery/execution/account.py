@@ -62,7 +62,7 @@ def accounted(
     removed = _checked(db, done, exported, outputs, counts)
     summed = _statistics(recipe.stat_summary, db, maker, exported)
     if job.extension is not None:
-        job.extension.fill(db, prepared)
+        job.extension.fill(db, prepared.stages, recipe.steps)
     files = _trace(recipe.traces, db, maker, done, store.scratch(), run_dir)
     facts, texts = PlanFacts.of(prepared), StageTexts(done, executor, store)
     audit = db.with_room(partial(record_audit.audited, db.con, facts.audited, facts.text_key, texts, recipe.audit))

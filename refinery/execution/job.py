@@ -10,8 +10,9 @@ from typing import Protocol
 
 from refinery.io.side_files import SideFiles
 from refinery.monitoring.watch import RunMonitor, last_of
-from refinery.planning.plan import Plan
+from refinery.planning.plan import CompiledStage, Plan
 from refinery.recipe.export import ExportSettings
+from refinery.recipe.model import Step
 from refinery.results.alarms import Alarm
 from refinery.results.database import Counts, Database
 from refinery.results.delivery import Delivery
@@ -30,10 +31,10 @@ Noted = Callable[[Sequence[str]], None]
 class Extension(Protocol):
     """Further tables in the database of a run."""
 
-    def check(self, prepared: Plan) -> None:
-        """Check that the tables can be made, before anything is processed. Raises RecipeError."""
+    def check(self, stages: Sequence[CompiledStage], steps: Sequence[Step]) -> None:
+        """Check that the tables can be made, before anything is processed. steps: of the recipe. Raises RecipeError."""
 
-    def fill(self, db: Database, prepared: Plan) -> None:
+    def fill(self, db: Database, stages: Sequence[CompiledStage], steps: Sequence[Step]) -> None:
         """Make the tables. The temporary table `facts` has a row per sample, with the bytes of every text version."""
 
 

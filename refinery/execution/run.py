@@ -123,7 +123,7 @@ def execute_prepared(
     """
     started, began = clock or (time.perf_counter(), datetime.now(UTC))
     if extension is not None:
-        extension.check(prepared)
+        extension.check(prepared.stages, prepared.recipe.steps)
     outputs = prepared.recipe.outputs
     prepared.stages = with_digests(prepared.stages, outputs, prepared.sources)
     workplace, only_read = Workplace.of(outputs.work_dir), _only_read(prepared.sources, prepared.beside)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,6 +17,7 @@ from refinery.common.numbers import size
 from refinery.common.parquet import table_of
 from refinery.common.printable import printable
 from refinery.compiler.explain import BarrierPlan, StepPlan, barrier_plan, step_plans
+from refinery.compiler.filter_order import FilterOrder
 from refinery.compiler.step_columns import needs_of
 from refinery.execution.local_backend import LocalBackend
 from refinery.execution.stage_runner import StageRunner
@@ -26,7 +27,8 @@ from refinery.io.readers.read import read
 from refinery.io.writers.write import PartWriter
 from refinery.operators.resources import of_steps, resources_of
 from refinery.planning.plan import CompiledStage, Plan
-from refinery.planning.sizes import BATCH, rows_of_step
+from refinery.planning.sizes import BATCH, Sizes, rows_of_step
+from refinery.recipe.model import Step
 from refinery.results.stage_result import StageResult
 from refinery.storage.open import open_store
 from refinery.workers.worker import Worker
@@ -46,7 +48,7 @@ def planned(prepared: Plan, duckdb_plan: bool) -> Iterator[Any]:
     for stage in prepared.stages:
         yield from _stage(prepared, stage)
         if duckdb_plan and not stage.program.copies:
-            yield from _plan_of_duckdb(prepared, stage)
+            yield from _plan_of_duckdb(stage, prepared.shards)
         after = stage.stage.after
         if after is not None:
             yield from _barrier(barrier_plan(after, prepared.library.operators[after.name]), printable(after.label))
@@ -54,7 +56,7 @@ def planned(prepared: Plan, duckdb_plan: bool) -> Iterator[Any]:
 
 def _stage(prepared: Plan, stage: CompiledStage) -> Iterator[Any]:
     program, after = stage.program, stage.stage.after
-    asked = of_steps(stage.all_steps, prepared.library.operators)
+    asked, labels = of_steps(stage.all_steps, prepared.library.operators), _labels(prepared.recipe.steps)
     workers = prepared.capacity.cores if prepared.capacity is not None else prepared.workers
     shards, workers = len(prepared.shards), min(workers, asked.workers or workers)
     if program.copies:
@@ -65,20 +67,21 @@ def _stage(prepared: Plan, stage: CompiledStage) -> Iterator[Any]:
         f"stage {stage.stage.number}: {_many(len(program.steps), 'step')}{marks} fused into one pass over "
         f"{_many(shards, 'shard')} with {_many(workers, 'worker')}",
         step_plans(program, stage.chain, prepared.library, after),
-        _labels(prepared),
-        [*_resources(prepared, stage), _batches(prepared, stage)],
+        labels,
+        [*_resources(stage), _batches(stage, prepared.sizes, labels)],
     )
-    yield from _order(prepared, stage)
+    if prepared.orderings:
+        yield from _order(stage, prepared.orderings[stage.stage.number - 1], labels)
 
 
-def _labels(prepared: Plan) -> dict[int, str]:
+def _labels(steps: Sequence[Step]) -> dict[int, str]:
     """Operator and name of each step."""
-    return {step.index: printable(step.label) for step in prepared.recipe.steps}
+    return {step.index: printable(step.label) for step in steps}
 
 
-def _resources(prepared: Plan, stage: CompiledStage) -> list[str]:
+def _resources(stage: CompiledStage) -> list[str]:
     """Lines on the resources of a stage, and on the reason why it is alone."""
-    operators = prepared.library.operators
+    operators = stage.inputs.library.operators
     asked = of_steps(stage.all_steps, operators)
     if not (of_stage := asked.described()):
         return []
@@ -88,12 +91,12 @@ def _resources(prepared: Plan, stage: CompiledStage) -> list[str]:
     return ["; ".join([f"resources: {of_stage}", *alone, *parts])]
 
 
-def _batches(prepared: Plan, stage: CompiledStage) -> str:
+def _batches(stage: CompiledStage, sizes: Sizes, labels: Mapping[int, str]) -> str:
     """Line on the sizes of batches: the most samples that each operator is given at a time."""
-    operators, names = prepared.library.operators, _labels(prepared)
-    rows = {step.index: rows_of_step(prepared.sizes, step, operators[step.name]) for step in stage.all_steps}
-    own = [f"step {step} {names[step]} {most:,}" for step, most in rows.items() if most != prepared.sizes.rows]
-    most = f"batches of up to {prepared.sizes.rows:,} samples and {size(prepared.sizes.bytes)} for each operator"
+    operators = stage.inputs.library.operators
+    rows = {step.index: rows_of_step(sizes, step, operators[step.name]) for step in stage.all_steps}
+    own = [f"step {step} {labels[step]} {most:,}" for step, most in rows.items() if most != sizes.rows]
+    most = f"batches of up to {sizes.rows:,} samples and {size(sizes.bytes)} for each operator"
     return f"{most}; {', '.join(own)} at a time" if own else most
 
 
@@ -114,20 +117,17 @@ def _tree(stage: str, plans: Sequence[StepPlan], labels: dict[int, str], more: S
     return tree
 
 
-def _plan_of_duckdb(prepared: Plan, stage: CompiledStage) -> Iterator[str]:
+def _plan_of_duckdb(stage: CompiledStage, shards: Sequence[Shard]) -> Iterator[str]:
     worker = Worker(stage.program)
     try:
         yield f"DuckDB's plan for one batch of up to {BATCH >> 20} MB:"
-        yield worker.explain(prepared.shards)
+        yield worker.explain(shards)
     finally:
         worker.close()
 
 
-def _order(prepared: Plan, stage: CompiledStage) -> Iterator[Any]:
+def _order(stage: CompiledStage, ordering: FilterOrder, labels: Mapping[int, str]) -> Iterator[Any]:
     """Describe the order of filters: the moved filters, why they may move, and the costs behind the order."""
-    if not prepared.orderings:
-        return
-    ordering = prepared.orderings[stage.stage.number - 1]
     unit = "ms a megabyte" if ordering.passes else "by class"
     scale = 1000 if ordering.passes else 1
     before, after = (f"{scale * cost:.3g}" for cost in (ordering.before, ordering.after))
@@ -135,7 +135,6 @@ def _order(prepared: Plan, stage: CompiledStage) -> Iterator[Any]:
         yield f"fusion_strategy {ordering.strategy}: the recipe's order stays; expected cost {before} {unit}\n"
         return
     yield f"fusion_strategy {ordering.strategy}: expected cost {after} {unit}, in the recipe's order {before}"
-    labels = _labels(prepared)
     table = _table(
         "step", "operator", "reads", "changes", "measures", "names", "keeps", "costs", right=("step", "keeps", "costs")
     )
@@ -192,21 +191,22 @@ def _table(*names: str, right: tuple[str, ...] = ("step",)) -> Any:
 def analyzed(prepared: Plan) -> Iterator[Any]:
     """Report seconds, rows and speed per step, measured on the first 16 MB of the input; see `planned`."""
     with TemporaryDirectory(prefix="refinery_") as folder:
-        shards = _sample(prepared, Path(folder))
+        shards = _sample(prepared.shards, Path(folder))
         sampled = replace(prepared, shards=shards, workers=1, stages=tuple(map(_forgiving, prepared.stages)))
         _run(sampled, Path(folder) / "first")  # loads or compiles the kernels, outside of the measurement
         done = _run(sampled, Path(folder) / "second")
         for stage in done:
             if not stage.program.copies:
-                yield from _measured(sampled, stage)
+                name = f"stage {stage.planned.stage.number}: " if len(done) > 1 else ""
+                yield from _measured(stage, name, _labels(prepared.recipe.steps))
         yield from (f"note: {note}" for stage in done if stage.findings is not None for note in stage.findings.notes)
 
 
-def _sample(prepared: Plan, folder: Path) -> list[Shard]:
+def _sample(whole: Sequence[Shard], folder: Path) -> list[Shard]:
     """Write the first samples of the input to files of their own; return these as shards."""
     shards: list[Shard] = []
     size = 0
-    for shard in prepared.shards:
+    for shard in whole:
         rows, lines = [], []
         with PartWriter(folder / f"{shard.index:05d}", shard.lines, None) as writer:
             for batch in read(shard, BATCH):
@@ -245,8 +245,8 @@ def _run(prepared: Plan, folder: Path) -> list[StageResult]:
         return stages.run()
 
 
-def _measured(prepared: Plan, stage: StageResult) -> Iterator[Any]:
-    """Report the costs of a stage and of the deduplicator at its end."""
+def _measured(stage: StageResult, name: str, labels: Mapping[int, str]) -> Iterator[Any]:
+    """Report the costs of a stage and of the deduplicator at its end. name: of the stage, before a line."""
     spent: dict[int, float] = defaultdict(float)
     ended: Counter[int | None] = Counter()
     for result in stage.results:
@@ -257,14 +257,18 @@ def _measured(prepared: Plan, stage: StageResult) -> Iterator[Any]:
     size = sum(result.bytes for result in stage.results)
     rows = sum(result.rows - result.quarantined for result in stage.results)
     total = sum(spent.values()) or 1e-9
-    which = f"stage {stage.planned.stage.number}: " if len(prepared.stages) > 1 else ""
     speed = f"{total:.3f} s, {size / 1e6 / total:.0f} MB/s"
-    yield f"{which}measured on {rows:,} rows, {size / 1e6:.1f} MB, by one thread: {speed}"
-    yield _costs(prepared, stage, spent, ended, rows, size)
+    yield f"{name}measured on {rows:,} rows, {size / 1e6:.1f} MB, by one thread: {speed}"
+    yield _costs(stage, labels, spent, ended, rows, size)
 
 
 def _costs(
-    prepared: Plan, stage: StageResult, spent: dict[int, float], ended: Counter[int | None], rows: int, size: int
+    stage: StageResult,
+    labels: Mapping[int, str],
+    spent: dict[int, float],
+    ended: Counter[int | None],
+    rows: int,
+    size: int,
 ) -> Any:
     after, findings = stage.planned.stage.after, stage.findings
     seconds_of_pairs = findings.seconds if findings is not None else 0.0
@@ -279,8 +283,8 @@ def _costs(
         share = f"{100 * seconds / total:.0f} %"
         lines.append((str(step or ""), name, runs, f"{rows_in:,}", gone, f"{seconds:.3f}", share, speed))
 
-    left, labels = rows, _labels(prepared)
-    for plan in step_plans(stage.program, stage.planned.chain, prepared.library, after):
+    left, planned = rows, stage.planned
+    for plan in step_plans(stage.program, planned.chain, planned.inputs.library, after):
         add(plan.index, _label(labels[plan.index], plan.kind), plan.runs, left, ended[plan.index], spent[plan.index])
         left -= ended[plan.index]
     if after is not None and findings is not None:

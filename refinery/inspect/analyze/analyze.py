@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,8 @@ from refinery.execution.run import Outcome, Progress, execute
 from refinery.inspect.analyze import suggest
 from refinery.inspect.analyze.describe import Describer, chosen
 from refinery.inspect.analyze.request import AnalysisRequest
-from refinery.planning.plan import Plan
+from refinery.planning.plan import CompiledStage, stats_of
+from refinery.recipe.model import Step
 from refinery.results.database import Database
 
 
@@ -46,29 +47,32 @@ class Analysis:
 class _Reading:
     """Run extension that fills the tables and reads them while the database is open."""
 
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self._describer = Describer(names)
+    def __init__(self, request: AnalysisRequest) -> None:
+        self._describer, self._recipe = Describer(request.names), request.recipe
         self.found: dict[str, Any] = {}
 
-    def check(self, prepared: Plan) -> None:
-        self._describer.check(prepared)
+    def check(self, stages: Sequence[CompiledStage], steps: Sequence[Step]) -> None:
+        self._describer.check(stages, steps)
 
-    def fill(self, db: Database, prepared: Plan) -> None:
-        self._describer.fill(db, prepared)
-        order = [stat.column for stat in chosen(prepared, self._describer.names)]
+    def fill(self, db: Database, stages: Sequence[CompiledStage], steps: Sequence[Step]) -> None:
+        self._describer.fill(db, stages, steps)
+        stats = stats_of(stages)
+        order = [stat.column for stat in chosen(stats, steps, self._describer.names)]
         suggestions = rows(db, "SELECT * FROM suggestions ORDER BY step, stat, method")
         strongest = "greatest(abs(coalesce(spearman, 0)), abs(coalesce(pearson, 0)))"
         self.found = {
             "descriptions": tuple(_descriptions(db, order)),
             "correlations": tuple(rows(db, f"SELECT * FROM correlations ORDER BY {strongest} DESC, stat_a, stat_b")),
             "suggestions": tuple(suggestions),
-            "fragments": {method: suggest.fragment(prepared, suggestions, method) for method in suggest.METHODS},
+            "fragments": {
+                method: suggest.fragment(self._recipe, stats, suggestions, method) for method in suggest.METHODS
+            },
         }
 
 
 def analyze(request: AnalysisRequest, progress: Progress | None = None) -> Analysis:
     """Run the request's recipe and describe its statistics. Raises the errors of `execute`."""
-    reading = _Reading(request.names)
+    reading = _Reading(request)
     outcome = execute(request.recipe, request.library, progress=progress, extension=reading)
     return Analysis(outcome, **reading.found)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from refinery.compiler.model import Stat
@@ -11,7 +11,9 @@ from refinery.compiler.templates import ident, lit
 from refinery.errors import Problem, RecipeError, did_you_mean
 from refinery.inspect.analyze import sketch, suggest
 from refinery.inspect.analyze.correlate import correlate
-from refinery.planning.plan import Plan
+from refinery.planning.plan import CompiledStage, stats_of
+from refinery.recipe.model import Step
+from refinery.recipe.stat_summary import StatSummary
 from refinery.results.database import Database
 
 SUMMARY = ("'summary'", "'summary'")
@@ -25,32 +27,32 @@ class Describer:
 
     names: tuple[str, ...] = ()
 
-    def check(self, prepared: Plan) -> None:
+    def check(self, stages: Sequence[CompiledStage], steps: Sequence[Step]) -> None:
         """Check that the run computes the requested statistics. Raises RecipeError."""
-        if not chosen(prepared, self.names):
+        if not chosen(stats_of(stages), steps, self.names):
             raise RecipeError([Problem("process", "no step computes a statistic, so there is nothing to describe")])
 
-    def fill(self, db: Database, prepared: Plan) -> None:
+    def fill(self, db: Database, stages: Sequence[CompiledStage], steps: Sequence[Step]) -> None:
         """Fill sketches, quantiles, correlations and suggestions from the facts of the run."""
-        stats = chosen(prepared, self.names)
+        stats = chosen(stats_of(stages), steps, self.names)
         columns = [(lit(stat.column), ident(stat.column)) for stat in stats]
-        groups = _groups(prepared)
+        groups = _groups(stages[0].inputs.settings.summary)
         long = sketch.values("facts", [SUMMARY, *groups], columns)
         db.run(f"CREATE OR REPLACE TABLE sketches AS {sketch.sketches(long)}")
         if groups:  # of some groups only the keys of most samples are summed up
             db.run('DELETE FROM sketches WHERE ("group", key) NOT IN (SELECT "group", key FROM stat_summary)')
         db.run(f"CREATE OR REPLACE TABLE quantiles AS {sketch.quantiles('sketches')}")
         correlate(db, [stat.column for stat in stats], [column for _, column in columns])
-        suggest.fill(db, prepared, stats)
+        suggest.fill(db, stages, steps, stats)
 
 
-def chosen(prepared: Plan, names: Collection[str]) -> list[Stat]:
-    """The numeric statistics of a run that match `names` (columns, statistics or operators); all if `names` is empty.
+def chosen(stats: Sequence[Stat], steps: Sequence[Step], names: Collection[str]) -> list[Stat]:
+    """The numeric ones of a run's statistics that match `names` (columns, statistics or operators); all if `names` is empty.
 
     Raises RecipeError for a name that matches nothing.
     """
-    stats = [stat for stat in prepared.stats if stat.type.upper() in NUMBERS]
-    operators = {step.index: step.name for step in prepared.recipe.steps}
+    stats = [stat for stat in stats if stat.type.upper() in NUMBERS]
+    operators = {step.index: step.name for step in steps}
     answers = {stat.column: {stat.column, stat.name, operators[stat.step]} for stat in stats}
     known = set().union(*answers.values()) if answers else set()
     problems = [
@@ -63,7 +65,6 @@ def chosen(prepared: Plan, names: Collection[str]) -> list[Stat]:
     return [stat for stat in stats if not names or answers[stat.column] & set(names)]
 
 
-def _groups(prepared: Plan) -> list[tuple[str, str]]:
+def _groups(summary: StatSummary) -> list[tuple[str, str]]:
     """SQL for the name and the key of each group in the recipe."""
-    summary = prepared.recipe.stat_summary
     return [(lit(group), key_name(group, summary)) for group in keyed(summary)]

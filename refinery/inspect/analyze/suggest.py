@@ -13,7 +13,7 @@ from refinery.compiler.model import Stat, bytes_name
 from refinery.compiler.templates import ident, lit, template
 from refinery.operators import RANGE_PARAMS, Operator, read_sql
 from refinery.operators.bounds import UNBOUNDED, FilterBound, KeptRange
-from refinery.planning.plan import Plan
+from refinery.planning.plan import CompiledStage
 from refinery.recipe import Recipe, dump
 from refinery.recipe.model import Step
 from refinery.results.database import Database
@@ -38,16 +38,16 @@ class SuggestedRange:
         return KeptRange(FilterBound(self.stat.low or "", self.low), FilterBound(self.stat.high or "", self.high))
 
 
-def fill(db: Database, prepared: Plan, stats: Sequence[Stat]) -> None:
+def fill(db: Database, stages: Sequence[CompiledStage], steps: Sequence[Step], stats: Sequence[Stat]) -> None:
     """Fill the table `suggestions` from `quantiles`, `stat_summary` and the facts of the run."""
-    steps = {step.index: step for step in prepared.recipe.steps}
+    by_number, operators = {step.index: step for step in steps}, stages[0].inputs.library.operators
     bounds = []
     for stat in stats:
-        step = steps[stat.step]
+        step = by_number[stat.step]
         for method, low, high in _ranges(db, stat.column):
-            bounds.append(_rounded(SuggestedRange(stat, method, low, high), prepared.library.operators[step.name]))
-    versions = [number for planned in prepared.stages for number in planned.chain.versions]
-    conditions = [_as_sql(bound, steps[bound.stat.step].name, versions) for bound in bounds]
+            bounds.append(_rounded(SuggestedRange(stat, method, low, high), operators[step.name]))
+    versions = [number for planned in stages for number in planned.chain.versions]
+    conditions = [_as_sql(bound, by_number[bound.stat.step].name, versions) for bound in bounds]
     query = template(read_sql("analysis/suggestions.sql")).render(bounds=conditions, relation="facts")
     db.run(f"CREATE OR REPLACE TABLE suggestions AS {query}")
 
@@ -96,21 +96,21 @@ def _as_sql(bound: SuggestedRange, operator: str, versions: Sequence[int]) -> di
     }
 
 
-def fragment(prepared: Plan, suggestions: Sequence[dict[str, Any]], method: str) -> str:
+def fragment(recipe: Recipe, stats: Sequence[Stat], suggestions: Sequence[dict[str, Any]], method: str) -> str:
     """The recipe with the bounds of one method, as YAML; a comment above each step states what it alone would remove.
 
-    suggestions: rows of the table. Steps that have none stay as they are.
+    stats: of the run. suggestions: rows of the table. Steps that have none stay as they are.
     """
-    stats = {stat.column: stat for stat in prepared.stats}
+    by_column = {stat.column: stat for stat in stats}
     rows = [row for row in suggestions if row["method"] == method]
-    free = [row for row in rows if stats[row["stat"]].low is None and stats[row["stat"]].high is None]
+    free = [row for row in rows if by_column[row["stat"]].low is None and by_column[row["stat"]].high is None]
     steps: list[tuple[Step, str]] = []
-    for step in prepared.recipe.steps:
+    for step in recipe.steps:
         own = [row for row in rows if row["step"] == step.index and row not in free]
-        steps.append(_bounded(step, own, stats))
+        steps.append(_bounded(step, own, by_column))
     steps += [_filter(row) for row in free]  # at the end, so that steps keep their numbers and statistics their names
-    recipe = _plain(prepared.recipe, [step for step, _ in steps])
-    return f"# Bounds: {METHODS[method]}.\n" + _commented(dump(recipe), [comment for _, comment in steps])
+    plain = _plain(recipe, [step for step, _ in steps])
+    return f"# Bounds: {METHODS[method]}.\n" + _commented(dump(plain), [comment for _, comment in steps])
 
 
 def _bounded(step: Step, rows: Sequence[dict[str, Any]], stats: dict[str, Stat]) -> tuple[Step, str]:

@@ -27,8 +27,9 @@ from refinery.io.model import Shard
 from refinery.io.unchanged import stamps
 from refinery.kernels.core.arrow import numbers
 from refinery.operators.processes import using_processes
-from refinery.planning.plan import Plan
+from refinery.planning.plan import CompiledStage, Plan
 from refinery.recipe import Recipe
+from refinery.recipe.model import Step
 from refinery.results.database import Database
 from refinery.results.open_tables import open_tables
 from refinery.results.stage_result import StageResult
@@ -71,10 +72,10 @@ class TablesMark:
 
     marks: Marks
 
-    def check(self, prepared: Plan) -> None:
-        """Do nothing: any plan will do."""
+    def check(self, stages: Sequence[CompiledStage], steps: Sequence[Step]) -> None:
+        """Do nothing: any stages will do."""
 
-    def fill(self, db: Database, prepared: Plan) -> None:
+    def fill(self, db: Database, stages: Sequence[CompiledStage], steps: Sequence[Step]) -> None:
         """Add the mark."""
         self.marks.add(*AUDIT)
 
