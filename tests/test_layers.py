@@ -107,6 +107,18 @@ def files_imported(path: Path, known: dict[str, Path]) -> set[str]:
     return found & known.keys()
 
 
+def test_recipes_and_plans_stay_where_runs_are_planned_and_started() -> None:
+    """Elsewhere functions take the values that they need. In planning, one module turns a recipe into values."""
+    narrow = {"security", "monitoring", "workers", "dedup", "checkpoints", "stats", "tracer", "results"}
+    users = set()
+    for path in PACKAGE.rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8")) if part(path) in {*narrow, "planning"} else ast.Module([])
+        names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
+        users |= {f"{part(path)}/{path.name} {name}" for name in names & {"Recipe", "Plan"}}
+    planning = {"settings.py Recipe", "plan.py Recipe", "pipeline.py Recipe", "pipeline.py Plan"}
+    assert users == {f"planning/{user}" for user in planning}
+
+
 def circle(graph: dict[str, set[str]]) -> list[str]:
     """Modules that import one another in a circle; none where there is no circle."""
     left = dict(graph)
