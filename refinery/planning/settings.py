@@ -80,22 +80,7 @@ class PlanSettings:
                 EXECUTORS[recipe.executor_type].profiles,
                 workers,
             ),
-            CompileSettings(
-                keys_of(recipe.text_key),
-                recipe.op_fusion,
-                recipe.measure_only,
-                recipe.keep_stats_in_res_ds,
-                recipe.stat_summary,
-                folders_of(recipe.steps, library, bool(recipe.stat_summary.group_by), _folders(recipe)),
-                seconds_of(recipe.row_timeout),
-                recipe.partition_by if recipe.exports else (),
-                recipe.place_of("partition_by"),
-                recipe.removed_path is not None,
-                recipe.repeat_by if recipe.exports else None,
-                recipe.place_of("repeat_by"),
-                recipe.keep_fields,
-                recipe.place_of("keep_fields"),
-            ),
+            _compile_settings(recipe, library),
             recipe.steps,
             recipe.reorders,
             recipe.portion,
@@ -106,6 +91,25 @@ class PlanSettings:
         """The settings for samples that a program hands over in place of the recipe's files."""
         samples = replace(self.samples, left_out=(), weights=(), place="")
         return replace(self, inputs=replace(self.inputs, place=""), samples=samples)
+
+
+def _compile_settings(recipe: Recipe, library: Library) -> CompileSettings:
+    return CompileSettings(
+        keys_of(recipe.text_key),
+        recipe.op_fusion,
+        recipe.measure_only,
+        recipe.keep_stats_in_res_ds,
+        recipe.stat_summary,
+        folders_of(recipe.steps, library, bool(recipe.stat_summary.group_by), _folders(recipe)),
+        seconds_of(recipe.row_timeout),
+        recipe.partition_by if recipe.exports else (),
+        recipe.place_of("partition_by"),
+        recipe.removed_path is not None,
+        recipe.repeat_by if recipe.exports else None,
+        recipe.place_of("repeat_by"),
+        recipe.keep_fields,
+        recipe.place_of("keep_fields"),
+    )
 
 
 def _fields_of_keys(recipe: Recipe, library: Library) -> Iterator[NamedField]:
