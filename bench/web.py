@@ -2,11 +2,13 @@
 
     python bench/web.py --work bench/results/web
     python bench/web.py --work bench/results/web --pages folder/with/html --datatrove DATATROVE/bin/python
+    python bench/web.py --work bench/results/web --corpus corpus.parquet --datatrove DATATROVE/bin/python
 
 The archive has copies of the given pages (all .html and .htm files below a folder, or the responses of a .warc.gz; by default
-the bundled sample), in each of which other words are altered, so that no two pages are alike. Every figure is a whole
-command from start to exit; all run in turn, --rounds times. The share of the extractor is its part of the seconds of all steps.
-Writes results.json into --work. Exit 1 when a command fails.
+the bundled sample), in each of which other words are altered, so that no two pages are alike. With --corpus the pages are of
+the size of real ones, 50 to 150 kB: texts of a Parquet file, and every tenth a given page, in the frame of a site. Every
+figure is a whole command from start to exit; all run in turn, --rounds times. The share of the extractor is its part of the
+seconds of all steps. Writes results.json into --work. Exit 1 when a command fails.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import shlex
 import sys
 import zlib
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +30,7 @@ import yaml
 from make_archive import ARCHIVE, record, response
 from measure import Run, machine, measured, quiet_environment
 from run import ROOT, Failed, checked, say
+from site_pages import pages as site_pages
 
 PEER = ROOT / "bench" / "peers" / "datatrove_web.py"
 TEXT = re.compile(r">([^<>]+)<")
@@ -74,19 +78,20 @@ def copies(pages: list[str], count: int) -> Iterator[str]:
         yield altered(pages[number % len(pages)], number // len(pages) + 1)
 
 
-def write_archives(pages: list[str], count: int, folder: Path, files: int) -> int:
-    """Write the pages to so many archives, since datatrove has one task for each; returns the bytes of the HTML."""
+def write_archives(pages: Iterator[str], folder: Path, files: int) -> tuple[int, int]:
+    """Write the pages to so many archives, since datatrove has one task for each; returns pages and bytes."""
     folder.mkdir(parents=True, exist_ok=True)
-    size, outputs = 0, [(folder / f"{number:03}.warc.gz").open("wb") for number in range(files)]
+    number = size = 0
+    outputs = [(folder / f"{number:03}.warc.gz").open("wb") for number in range(files)]
     for output in outputs:
         output.write(gzip.compress(record("warcinfo", 0, "application/warc-fields", b"format: WARC 1.0\r\n"), 6))
-    for number, page in enumerate(copies(pages, count), 1):
+    for number, page in enumerate(pages, 1):
         body = page.encode("utf-8", "replace")
         size += len(body)
         outputs[number % files].write(gzip.compress(response(number, f"https://a{number}.example.org/", body), 6))
     for output in outputs:
         output.close()
-    return size
+    return number, size
 
 
 def lines_in(folder: Path, pattern: str) -> int:
@@ -99,15 +104,15 @@ class Bench:
     def __init__(self, arguments: argparse.Namespace) -> None:
         self.arguments, self.work = arguments, arguments.work.resolve()
         self.source = self.work / "pages"
+        self.pages = 0
         self.results: dict[str, Any] = {}
 
     def prepare(self) -> None:
-        found = originals(self.arguments.pages)
-        size = write_archives(found, self.arguments.count, self.source, self.arguments.workers)
-        self.results["corpus"] = {"pages": self.arguments.count, "originals": len(found), "html_bytes": size}
-        say(
-            f"{self.arguments.count:,} pages of {size / self.arguments.count / 1000:.0f} kB, {len(found)} different ones"
-        )
+        given, count = originals(self.arguments.pages), self.arguments.count
+        pages = site_pages(self.arguments.corpus, given) if self.arguments.corpus else copies(given, count)
+        self.pages, size = write_archives(islice(pages, count), self.source, self.arguments.workers)
+        self.results["corpus"] = {"pages": self.pages, "originals": len(given), "html_bytes": size}
+        say(f"{self.pages:,} pages of {size / self.pages / 1000:.0f} kB")
 
     def refinery(self, by: str, round_: int) -> None:
         """Measure one run of the recipe with an extractor."""
@@ -145,7 +150,7 @@ class Bench:
         self.add("datatrove, trafilatura", run, {**told, "kept": lines_in(folder / "kept", "*.jsonl")})
 
     def add(self, name: str, run: Run, more: dict[str, Any]) -> None:
-        rate = self.arguments.count / run.seconds
+        rate = self.pages / run.seconds
         kept = {"pages_per_second": rate, "seconds": run.seconds, "cpu_seconds": run.cpu_seconds, **more}
         self.results.setdefault(name, []).append(kept)
         share = (
@@ -171,6 +176,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--work", type=Path, required=True, help="folder for archives, runs and results.json")
     parser.add_argument("--pages", type=Path, default=ARCHIVE, help="folder with .html files, or an archive")
+    parser.add_argument(
+        "--corpus", type=Path, help="Parquet file with a column text, for pages of the size of real ones"
+    )
     parser.add_argument("--count", type=int, default=4000, help="pages of the corpus")
     parser.add_argument("--by", nargs="+", default=["resiliparse", "trafilatura"], help="extractors to measure")
     parser.add_argument("--workers", type=int, default=2)
