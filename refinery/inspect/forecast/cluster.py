@@ -60,7 +60,7 @@ def cluster_seconds(costs: RunCosts, load: Load, cores: int, moved: Sequence[flo
     audit = costs.audit.fixed + (costs.audit.unit * load.audited + load.reread) * CROWD / cores
     moving = sum(moved) / (LINK * -(-cores // NODE))
     begin = costs.start * (1 + CROWD) + CONNECT  # of the command, then of the processes of the cluster side by side
-    return ClusterSeconds(begin, shards, moving, barriers, _tables(costs, load.rows, cores) + audit, load.shards)
+    return ClusterSeconds(begin, shards, moving, barriers, _tables(costs, load, cores) + audit, load.shards)
 
 
 def _barrier(stage: StageCost, rows: float, cores: int) -> float:
@@ -70,7 +70,9 @@ def _barrier(stage: StageCost, rows: float, cores: int) -> float:
     return _PHASES * _LATENCY + (stage.barrier.fixed + stage.barrier.unit * rows / cores) * CROWD
 
 
-def _tables(costs: RunCosts, rows: float, cores: int) -> float:
-    """Seconds of the tables: the driver makes those of few rows, tasks those of many."""
-    tasks = min(cores, max(1.0, rows / LEAST)) if rows > ON_CLUSTER else 1
-    return costs.tables.fixed + rows * costs.cells * PER_CELL * CROWD / tasks
+def _tables(costs: RunCosts, load: Load, cores: int) -> float:
+    """Seconds of the tables and the export. The driver makes the tables of few rows, tasks those of many; a task writes the export of a shard."""
+    cells = load.rows * costs.cells * PER_CELL
+    export = max(0.0, costs.tables.unit * load.written - cells)  # what the sample took besides
+    tasks = min(cores, max(1.0, load.rows / LEAST)) if load.rows > ON_CLUSTER else 1
+    return costs.tables.fixed + (cells / tasks + export / min(cores, load.shards)) * CROWD

@@ -124,6 +124,17 @@ def test_tables_of_few_rows_are_made_by_the_driver_alone() -> None:
     assert tables(1e6, 1) == tables(1e6, 640) and tables(1e9, 640) < tables(1e9, 64)
 
 
+def test_a_cluster_writes_the_export_by_shards() -> None:
+    def tables(unit: float, cores: int) -> float:
+        costs = replace(COSTS, tables=Law(0.4, 0.4, unit))
+        return cluster_seconds(costs, replace(LARGE, rows=1e6, exported=1e6, shards=60), cores, []).tables
+
+    exact = 10 * 0.4e-6 / 2  # those of the tables alone
+    assert tables(exact, 8) == pytest.approx(tables(0.0, 8))
+    assert tables(exact + 30e-6, 8) - tables(exact, 8) == pytest.approx(2e6 * 30e-6 * CROWD / 8)
+    assert tables(exact + 30e-6, 640) - tables(exact, 640) == pytest.approx(2e6 * 30e-6 * CROWD / 60)
+
+
 def test_links_limit_several_nodes() -> None:
     load = Load(LARGE.sizes, LARGE.matched, LARGE.rows, 10_000)
     assert cluster_seconds(COSTS, load, NODE, [1e12]).moving == pytest.approx(1e12 / LINK)
