@@ -53,15 +53,15 @@ def _steps(forecast: Any, without: tuple[str, ...], excess: int) -> Any:
 def _totals(forecast: Any) -> Iterator[str]:
     """Lines about the whole run."""
     where = (
-        f"{forecast.workers:,} cores of a cluster"
+        f"{_counted(forecast.workers, 'core')} of a cluster"
         if forecast.cluster
-        else f"{forecast.workers:,} workers of this machine"
+        else f"{_counted(forecast.workers, 'worker')} of this machine"
     )
     seconds = forecast.seconds
     yield f"time    {_time(seconds.value)} ({_time(seconds.low)} to {_time(seconds.high)}) on {where}"
     if forecast.cluster:
         names = ("start", "shards", "moving", "barriers", "tables")
-        tasks = f"{forecast.cluster.tasks:,} shard{'' if forecast.cluster.tasks == 1 else 's'} in each stage"
+        tasks = f"{_counted(forecast.cluster.tasks, 'shard')} in each stage"
         yield f"        {', '.join(f'{name} {_time(getattr(forecast.cluster, name))}' for name in names)}; {tasks}"
     yield f"        {_time(forecast.processor)} of processor time; seconds above are those of all cores"
     yield f"memory  {_between(forecast.memory)}{' of the largest process' if forecast.cluster else ''}"
@@ -77,6 +77,11 @@ def _totals(forecast: Any) -> Iterator[str]:
 def _between(estimate: Any) -> str:
     """Bytes with their bounds."""
     return f"{console.size(estimate.value)} ({console.size(estimate.low)} to {console.size(estimate.high)})"
+
+
+def _counted(count: int, name: str) -> str:
+    """A number of things: 1 core, 640 cores."""
+    return f"{count:,} {name}{'' if count == 1 else 's'}"
 
 
 def _many(count: float) -> str:

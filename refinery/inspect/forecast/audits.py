@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from refinery.execution.audited_texts import audited_steps
 from refinery.inspect.forecast.estimates import StepEstimate
 from refinery.inspect.forecast.reading import reading_alone, seconds_per_byte
+from refinery.io.model import Shard
 from refinery.planning.plan import Plan
 from refinery.results.audit.draw import FEW, LARGE_SHARE, MOST, to_audit
 from refinery.results.open_tables import open_tables
@@ -25,29 +26,29 @@ class AuditWork:
 
 def audit_work(plan: Plan, rows: float, steps: Sequence[StepEstimate], sampled: Path) -> AuditWork:
     """The work of a run's audit. rows: of the input. sampled: database of the sample's run."""
-    samples, shards = 0.0, 0.0
     with open_tables(sampled) as con:
         connecting = to_audit(con, few=0)
-    asked = plan.recipe.audit
-    changed = {
-        planned.stage.after.index: _is_written(plan, place)
-        for place, planned in enumerate(plan.stages)
-        if planned.stage.after
-    }
-    audited = {one.step.index for one in audited_steps(plan.stages, plan.library.operators)}
+    asked, compared = plan.recipe.audit, dict[int, float]()
     for step in steps:
         arrived, rows = rows, step.rows.value
-        if step.step not in audited:
-            continue
-        if asked is None and not (is_suspicious(step, arrived) or step.step in connecting):
-            continue
-        compared = min(float(MOST if asked is None else asked), step.removed)
-        samples += compared
-        if not changed[step.step]:
-            shards += _drawn(2 * compared, len(plan.shards))
-    return AuditWork(
-        samples, shards / max(1, len(plan.shards)) * reading_alone(plan.shards, seconds_per_byte) if shards else 0.0
-    )
+        if asked is not None or is_suspicious(step, arrived) or step.step in connecting:
+            compared[step.step] = min(float(MOST if asked is None else asked), step.removed)
+    return work_of(plan, plan.shards, compared)
+
+
+def audited_work(plan: Plan, shards: Sequence[Shard], database: Path) -> AuditWork:
+    """The work of an audit that was made. shards: those of its run, over which the plan was run."""
+    with open_tables(database) as con:
+        compared = dict(con.execute("SELECT step, count(*) FROM audit GROUP BY step").fetchall())
+    return work_of(plan, shards, compared)
+
+
+def work_of(plan: Plan, shards: Sequence[Shard], compared: Mapping[int, float]) -> AuditWork:
+    """The work of an audit. compared: samples by step."""
+    auditable = {one.step.index for one in audited_steps(plan.stages, plan.library.operators)} & compared.keys()
+    read = sum(_drawn(2 * compared[step], len(shards)) for step in auditable if _reads_input(plan, step))
+    seconds = read / len(shards) * reading_alone(shards, seconds_per_byte) if read else 0.0
+    return AuditWork(float(sum(compared[step] for step in auditable)), seconds)
 
 
 def is_suspicious(step: StepEstimate, arrived: float) -> bool:
@@ -60,6 +61,9 @@ def _drawn(samples: float, shards: int) -> float:
     return shards * -math.expm1(-samples / max(1, shards))
 
 
-def _is_written(plan: Plan, place: int) -> bool:
-    """Return whether a deduplicator's samples were written by a stage, so that they aren't read from the input. place: of its stage."""
-    return any(planned.program.outs for planned in plan.stages[: place + 1])
+def _reads_input(plan: Plan, step: int) -> bool:
+    """Return whether the samples that reach a deduplicator are those of the input: no stage has written them."""
+    [place] = [
+        at for at, planned in enumerate(plan.stages) if planned.stage.after and planned.stage.after.index == step
+    ]
+    return not any(planned.program.outs for planned in plan.stages[: place + 1])

@@ -107,8 +107,18 @@ def costs_of(plan: Plan, runs: MeasuredRuns, loads: tuple[Load, Load], start: tu
     rows = small.written, large.written
     tables = law_of(*_parts(runs, AFTER), rows, Prior(cells * PER_CELL, _TABLE_ERROR))
     begin = start[0] + before.processor + _EXIT, start[1] + before.wall + _EXIT
-    audit = law_of(*_parts(runs, AUDIT), (small.audited, large.audited), Prior(_PER_AUDITED, _AUDITED_ERROR))
+    audit = audit_law(_parts(runs, AUDIT), small, large)
     return RunCosts(*begin, tuple(stages), tables, cells, audit)
+
+
+def audit_law(parts: tuple[TimedPart, TimedPart, TimedPart], small: Load, large: Load) -> Law:
+    """The law of the samples that an audit compares, besides the seconds in which it reads the input for them."""
+    read = small.reread, small.reread, large.reread
+    cold, again, more = (
+        replace(part, processor=max(0.0, part.processor - seconds), wall=max(0.0, part.wall - seconds / part.side))
+        for part, seconds in zip(parts, read, strict=True)
+    )
+    return law_of(cold, again, more, (small.audited, large.audited), Prior(_PER_AUDITED, _AUDITED_ERROR))
 
 
 def _stage_cost(number: int, place: int, runs: MeasuredRuns, loads: tuple[Load, Load]) -> StageCost:

@@ -13,7 +13,7 @@ from typing import Any
 from refinery.common.free_memory import release
 from refinery.errors import DataError, Problem, RecipeError
 from refinery.inspect.forecast import costs as costing
-from refinery.inspect.forecast.audits import audit_work
+from refinery.inspect.forecast.audits import audit_work, audited_work
 from refinery.inspect.forecast.cluster import ASSUMED, ClusterSeconds, cluster_seconds, shards_on
 from refinery.inspect.forecast.costs import Load, RunCosts
 from refinery.inspect.forecast.disk import Disk, database_bytes, results_bytes
@@ -257,11 +257,18 @@ class _Forecaster:
         left = {step: float((found.ended > place).sum()) for place, step in enumerate(order)}
         shards = self._sample.shards
         size, rows = float(sum(shard.size for shard in shards)), len(self._sample.groups)
-        audited = self._runs.audited
-        large = replace(self._load(size, rows, left, 1.0), shards=len(shards), audited=audited[1])
+        databases = self._runs.before, self._runs.outcome.run_dir.database
+        audits = [
+            audited_work(self._plan, some, database)
+            for some, database in zip((shards[: self._sample.first], shards), databases, strict=True)
+        ]
+        large = replace(self._load(size, rows, left, 1.0), shards=len(shards))
+        large = replace(large, audited=audits[1].samples, reread=audits[1].seconds)
         part = sum(shard.size for shard in shards[: self._sample.first]) / max(1.0, size)
         sizes, matched = ([part * value for value in values] for values in (large.sizes, large.matched))
-        return Load(sizes, matched, part * rows, self._sample.first, part * large.exported, audited[0]), large
+        exported = part * large.exported
+        audit = audits[0].samples, audits[0].seconds
+        return Load(sizes, matched, part * rows, self._sample.first, exported, *audit), large
 
     def _load(self, whole: float, rows: float, left: Mapping[int, float], share: float) -> Load:
         """Work of a run: the bytes and rows that come into each stage. left: rows by step. share: of the sample in that run."""

@@ -31,7 +31,6 @@ from refinery.planning.plan import CompiledStage, Plan
 from refinery.recipe import Recipe
 from refinery.recipe.model import Step
 from refinery.results.database import Database
-from refinery.results.open_tables import open_tables
 from refinery.results.stage_result import StageResult
 from refinery.storage.store import Store
 from refinery.storage.workplace import Workplace
@@ -86,7 +85,7 @@ class MeasuredRuns:
 
     cold, small, large: their parts. outcome, stored, parts: of the run of all shards.
     workers: of each run. apart: they were processes. again: processor seconds in which a stage of the run that is forecast decompresses groups of rows
-    again, if it reads the input. audited: samples that the audits of the small runs and of the large one have compared.
+    again, if it reads the input. before: database of the second of the small runs.
     """
 
     cold: TimedParts
@@ -98,8 +97,8 @@ class MeasuredRuns:
     memory: SampleMemory
     workers: int
     apart: bool
-    again: float = 0.0
-    audited: tuple[int, int] = (0, 0)
+    again: float
+    before: Path
 
 
 def processor_seconds() -> float:
@@ -170,14 +169,7 @@ def measured(plan: Plan, sample: Sample, folder: Path) -> MeasuredRuns:
     again = reading_again(plan.shards, workers, seconds_per_byte)
     peaks = SampleMemory(memory.begin, memory.most, cold_memory.most)
     known = marks.stored, marks.parts, peaks, workers, apart, again
-    return MeasuredRuns(cold, small, large, outcome, *known, (audited(before), audited(outcome)))
-
-
-def audited(outcome: Outcome) -> int:
-    """Number of samples that the audit of a run has compared."""
-    with open_tables(outcome.run_dir.database) as con:
-        [count] = con.execute("SELECT count(*) FROM audit").fetchone() or (0,)
-    return int(count)
+    return MeasuredRuns(cold, small, large, outcome, *known, before.run_dir.database)
 
 
 def workers_of(plan: Plan) -> int:

@@ -9,7 +9,7 @@ import pytest
 
 import refinery
 from refinery.execution.open import open_recipe
-from refinery.inspect.forecast.audits import AuditWork, audit_work
+from refinery.inspect.forecast.audits import AuditWork, audit_work, audited_work
 from refinery.inspect.forecast.estimates import Estimate, StepEstimate
 from refinery.planning.pipeline import prepare
 from tests.runs import write_lines
@@ -41,6 +41,8 @@ def test_the_samples_of_an_audit_are_those_of_the_run(run: Any) -> None:
     [(compared,)] = run[1].sql("SELECT count(*) FROM audit").fetchall()
     found = work(run)
     assert found.samples == compared == COUNT / 4 and found.seconds > 0
+    plan = prepare(*open_recipe(run[0]), runs=False)
+    assert audited_work(plan, plan.shards, Path(run[1].work_dir) / "refinery.duckdb").samples == compared
 
 
 def test_a_recipe_asks_for_an_audit(run: Any) -> None:

@@ -13,6 +13,7 @@ from refinery.inspect.forecast.costs import (
     Load,
     RunCosts,
     StageCost,
+    audit_law,
     error_of,
     processor_seconds_of,
     wall_seconds_of,
@@ -89,6 +90,12 @@ def test_an_audit_has_its_seconds() -> None:
     costs, more = replace(COSTS, audit=Law(0.5, 0.4, 1e-3, 2.0)), replace(load, audited=1000, reread=3.0)
     assert processor_seconds_of(costs, more) - processor_seconds_of(COSTS, load) == pytest.approx(0.5 + 1 + 3)
     assert wall_seconds_of(costs, more) - wall_seconds_of(COSTS, load) == pytest.approx(0.4 + 0.5 + 1.5)
+
+
+def test_the_reading_of_an_audit_is_not_a_cost_of_its_samples() -> None:
+    small, large = (Load([], [], 0, 1, audited=audited, reread=read) for audited, read in ((100, 0.1), (400, 0.8)))
+    law = audit_law((timed(0.5), timed(0.3), timed(1.3)), small, large)
+    assert law.unit == pytest.approx((0.5 - 0.2) / 300, rel=0.2) and law.fixed == pytest.approx(0.3, abs=0.05)
 
 
 def test_the_error_is_that_of_the_larger_stage() -> None:
