@@ -117,31 +117,36 @@ def run_of(folder: Path, samples: list[Any], export_path: str, **keys: Any) -> r
     return refinery.run({**recipe, "process": ["whitespace_normalization_mapper"], **keys})
 
 
-LATE = {
-    "beyond 64 bits": ([5] * 21_000 + [2**70, -1], "decimal128(38, 0)"),
-    "without a sign": ([5] * 21_000 + [2**64 - 1], "uint64"),
-    "beside a fraction": ([2**60 + 1] * 21_000 + [0.5], "decimal128(20, 1)"),
-    "of another type": ([2**60 + 1] * 21_000 + ["n/a", {"a": 1}], "string"),
-    "of a late key": ([{"a": 1}] * 21_000 + [{"b": 2**63}, None], "struct<a: int64, b: uint64>"),
-    "null everywhere": ([None] * 3, "null"),
-    "deep": ([json.loads('{"a":' * 300 + "1" + "}" * 300)], None),
+# Values of fields, most of them equal, and the type of the column.
+LATE: dict[str, tuple[list[Any], str | None]] = {
+    "beyond_64_bits": ([5] * 21_000 + [2**70, -1], "decimal128(38, 0)"),
+    "without_a_sign": ([5] * 21_001 + [2**64 - 1], "uint64"),
+    "beside_a_fraction": ([2**60 + 1] * 21_001 + [0.5], "decimal128(20, 1)"),
+    "of_another_type": ([2**60 + 1] * 21_000 + ["n/a", {"a": 1}], "string"),
+    "of_a_late_key": ([{"a": 1}] * 21_000 + [{"b": 2**63}, None], "struct<a: int64, b: uint64>"),
+    "null_everywhere": ([None] * 21_002, "null"),
 }
+DEEP: dict[str, tuple[list[Any], str | None]] = {"deep": ([json.loads('{"a":' * 300 + "1" + "}" * 300)], None)}
 
 
-@pytest.mark.parametrize("name", list(LATE))
-def test_late_values_are_exported_exactly_with_one_type_for_all(tmp_path: Path, name: str) -> None:
-    values, kind = LATE[name]
-    samples = [{"text": "a", "v": value} for value in values]
+@pytest.mark.parametrize("columns", [LATE, DEEP], ids=["late", "deep"])
+def test_late_values_are_exported_exactly_with_one_type_for_all(
+    tmp_path: Path, columns: dict[str, tuple[list[Any], str | None]]
+) -> None:
+    every = zip(*(values for values, _ in columns.values()), strict=True)
+    samples = [{"text": "a", **dict(zip(columns, values, strict=True))} for values in every]
     for number, path in enumerate(["k.jsonl", "k.parquet"]):
         run = run_of(tmp_path / str(number), samples, path)
         table = run.to_arrow()
-        assert kind is None or str(table.schema.field("v").type) == kind
-        assert all(map(same, values, table["v"].to_pylist()))
-        if path == "k.parquet":
-            assert pq.read_table(run.outputs[0]).schema.field("v").type == table.schema.field("v").type
-            assert any("'v' is text of JSON" in note for note in run.warnings) == (name in ("of another type", "deep"))
-        elif name != "deep":
-            assert all(map(same, values, [row[0] for row in run.to_duckdb().project("v").fetchall()]))
+        for name, (values, kind) in columns.items():
+            assert kind is None or str(table.schema.field(name).type) == kind
+            assert all(map(same, values, table[name].to_pylist())), name
+            if path == "k.parquet":
+                assert pq.read_table(run.outputs[0]).schema.field(name).type == table.schema.field(name).type
+                texts_of_json = name in ("of_another_type", "deep")
+                assert any(f"'{name}' is text of JSON" in note for note in run.warnings) == texts_of_json
+            elif name != "deep":
+                assert all(map(same, values, [row[0] for row in run.to_duckdb().project(name).fetchall()])), name
 
 
 def test_large_identifiers_stay_exact_in_frames_of_pandas_beside_nulls(tmp_path: Path) -> None:
@@ -155,22 +160,16 @@ def test_large_identifiers_stay_exact_in_frames_of_pandas_beside_nulls(tmp_path:
 
 def test_exports_of_two_months_are_read_together_whatever_is_null_in_one(tmp_path: Path) -> None:
     values: list[Any] = [0.5, 7, 2**70, "x", True, {"a": {"b": 1}}, [1], [{"a": 1}], {"a": [None, "x"]}]
-    for number, value in enumerate(values):
-        place = tmp_path / str(number)
-        jan = run_of(
-            place / "jan" if place.mkdir() is None else place, [{"text": "a b", "v": _nulls(value)}], "k.parquet"
-        )
-        feb = run_of(place / "feb", [{"text": "c d", "v": value}], "k.parquet")
-        inputs = [str(run.outputs[0]) for run in (jan, feb)]
-        whole = refinery.run(
-            {
-                "dataset_path": inputs,
-                "export_path": str(place / "k.jsonl"),
-                "process": ["whitespace_normalization_mapper"],
-            }
-        )
-        first, second = [json.loads(line)["v"] for line in Path(str(whole.outputs[0])).read_text().splitlines()]
-        assert same(value, second) and first in (None, _nulls(value)), (value, first, second)
+    fields = {f"v{number}": value for number, value in enumerate(values)}
+    nulls = {name: _nulls(value) for name, value in fields.items()}
+    jan = run_of(tmp_path / "jan", [{"text": "a b", **nulls}], "k.parquet")
+    feb = run_of(tmp_path / "feb", [{"text": "c d", **fields}], "k.parquet")
+    inputs = [str(run.outputs[0]) for run in (jan, feb)]
+    recipe = {"dataset_path": inputs, "export_path": str(tmp_path / "k.jsonl")}
+    whole = refinery.run({**recipe, "process": ["whitespace_normalization_mapper"]})
+    first, second = map(json.loads, Path(str(whole.outputs[0])).read_text().splitlines())
+    for name, value in fields.items():
+        assert same(value, second[name]) and first[name] in (None, nulls[name]), name
 
 
 def _nulls(value: Any) -> Any:
