@@ -51,7 +51,10 @@ def forks() -> Iterator[Forks]:
 
 
 def test_edits_and_ends_of_runs(forks: Forks) -> None:
-    """Once what the random edits do often: a file changes, and the next run is killed or interrupted while it works."""
+    """Once what the random edits do often: a file changes, and the next run is killed or interrupted while it works.
+
+    `tests/checkpoints/test_edited_inputs.py` has the other edits of files.
+    """
     machine = type("Resuming", (Resuming,), {"forks": forks, "cluster": None})()
     steps = [next(item for item in OWN if item.operator == name) for name in STEPS]
     try:
@@ -60,9 +63,6 @@ def test_edits_and_ends_of_runs(forks: Forks) -> None:
         assert 0 < machine.reused[0] < machine.reused[1]
         machine.append(place=1, kills=[(0.3, 1)])
         machine.touch_file(place=0, kills=[(0.4, 2)])
-        machine.rename_file(place=0, kills=[])
-        machine.reorder_files(place=0, kills=[(0.5, 2)])
-        machine.remove_file(name="b", kills=[])
     finally:
         machine.teardown()
 
