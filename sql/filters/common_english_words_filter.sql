@@ -5,7 +5,7 @@ doc: >
 version: 1
 peer: CommonEnglishWordsFilter of NeMo Curator
 params:
-  min_num_common_words: {type: int, default: 2, doc: Fewest common words.}
+  min_num_common_words: {type: int, default: 2, min: 0, doc: Fewest common words.}
   stop_at_false: {type: bool, default: true, doc: Stop counting at the minimum.}
 stats:
   common_english_words: {type: BIGINT, doc: Common words.}

@@ -9,8 +9,10 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any
 
+import refinery
 from refinery.errors import RefineryError
 from tests.compiled import run_samples
 from tests.soak.peers.draws import Drawn
@@ -38,16 +40,18 @@ def jobs_of(drawn: Mapping[str, Drawn], draws: int, seed: int) -> list[dict[str,
         tried = [{}] if not own.every else []
         while len(tried) < (draws if own.values else 1):
             tried.append(own.draw(random))
-        found += [{"op": op, "params": params} for params in tried]
+        found += [{"op": op, "params": params, "whole": own.whole} for params in tried]
     return found
 
 
 def differences(job: Mapping[str, Any], peer: Mapping[str, Any], own: Drawn, docs: Sequence[Any]) -> list[str]:
     """Results of a job that differ, as sentences."""
-    params = {**job["params"], **own.besides}
+    params = {**own.besides, **job["params"]}
     if "refused" in peer:
         return []
     try:
+        if own.whole:
+            return left_differently(peer, {own.operator: params}, docs)
         rows = run_samples(docs, [{own.operator: params}], columns=COLUMNS)
     except RefineryError as error:
         return [f"refused here: {str(error)[:300]}"]
@@ -56,11 +60,26 @@ def differences(job: Mapping[str, Any], peer: Mapping[str, Any], own: Drawn, doc
     return [f"{doc['text']!r:.300}: {found}" for doc, result, row in pairs if (found := difference(result, row, stat))]
 
 
+def left_differently(peer: Mapping[str, Any], step: Mapping[str, Any], docs: Sequence[Any]) -> list[str]:
+    """Documents that a deduplicator keeps or changes in another way."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "docs.jsonl"
+        path.write_text("".join(json.dumps(doc) + "\n" for doc in docs), encoding="ascii")
+        recipe = {"dataset_path": str(path), "export_path": f"{folder}/out/kept.jsonl", "process": [step], "np": 1}
+        left = {row["id"]: row["text"] for row in lines(str(refinery.run(recipe).outputs[0]))}
+    if "failed" in peer:
+        return []
+    if "number" in peer:  # another sample of a cluster stays
+        return [] if len(left) == peer["number"] else [f"{len(left)} stay, peer {peer['number']}"]
+    ids = [doc["id"] for doc in docs if left.get(doc["id"]) != peer["left"].get(doc["id"])]
+    return [f"{id}: {left.get(id)!r:.300}, peer {peer['left'].get(id)!r:.300}" for id in ids]
+
+
 COLUMNS = {"url": "VARCHAR", "__dj__suffix__": "VARCHAR"}
 
 
 def difference(peer: Mapping[str, Any], row: Mapping[str, Any], stat: str) -> str:
-    """What differs for a document, or nothing; where the peer fails, ours is not judged."""
+    """Values that differ for a document, or nothing; where the peer fails, ours is not judged."""
     if "failed" in peer:
         return ""
     if row["error"] is not None:

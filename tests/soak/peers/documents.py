@@ -67,6 +67,17 @@ def documents(seed: int, number: int) -> list[dict[str, str]]:
     return [sample(random, str(at), one["text"]) for at, one in enumerate(found[:number])]
 
 
+def copies(seed: int, number: int) -> list[dict[str, str]]:
+    """That many samples, most of which are copies of others or nearly so."""
+    random = Random(seed)
+    texts = [one["text"] or "." for one in documents(seed, max(number // 3, 1))]
+    while len(texts) < number:
+        text = random.choice(texts)
+        texts.append(text if random.random() < 0.4 else edited(random, text) or ".")
+    random.shuffle(texts)
+    return [sample(random, str(at), text) for at, text in enumerate(texts)]
+
+
 def sample(random: Random, id: str, text: str) -> dict[str, str]:
     suffix = random.choice((".txt", ".md", "", ".TXT", ".tar.gz"))
     return {"id": id, "text": text, "url": address(random), "__dj__suffix__": suffix}

@@ -18,6 +18,7 @@ class Drawn:
     values: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     besides: Mapping[str, Any] = field(default_factory=dict)
     every: Sequence[str] = ()  # parameters that the peer requires
+    whole: bool = False  # compares all documents
     stat: str = ""  # the statistic that is the peer's score
 
     def draw(self, random: Random) -> dict[str, Any]:
@@ -135,6 +136,21 @@ DATATROVE = {
     "WordsContaminationStats": Drawn("words_contamination_stats", {"words": (["the"], ["The", "the"], ["a", "b", "0"], ["."], ["中文字符"], ["e"]), "language": LANGUAGES, **NORM}, {"words_from": "spacy"}, every=("words",)),
 }  # fmt: skip
 
+
+def deduplicator(operator: str, besides: Mapping[str, Any] | None = None, **values: Sequence[Any]) -> Drawn:
+    return Drawn(operator, values, besides or {}, whole=True)
+
+
+DATATROVE_WHOLE = {
+    "Minhash": deduplicator(
+        "document_minhash_deduplicator",
+        {"hash": "datatrove", "normalize": "datatrove", "tokenization": "english", "n_grams": 5, "num_buckets": 14, "hashes_per_bucket": 8},
+        n_grams=(1, 2, 3, 5, 8), num_buckets=(1, 2, 5, 14, 20), hashes_per_bucket=(1, 2, 4, 8, 11), seed=(1, 0, 7, 123456), precision=(32, 64), hash_fc=("xxhash", "sha1"),
+    ),
+    "SentenceDedup": deduplicator(
+        "sentence_deduplicator", None, n_sentences=(1, 2, 3, 5), min_doc_words=(0, 5, 50, -1), min_num_sentences=(0, 1, 3, -1), **NORM
+    ),
+}  # fmt: skip
 BOUNDS = {"min_closed_interval": YES, "max_closed_interval": YES, "reversed_range": YES}
 LENGTHS = (0, 1, 2, 5, 10, 64, 100, 1000, -1, 7.0)
 RATIOS = present(RATIO)
@@ -189,6 +205,20 @@ DATA_JUICER = {
     "whitespace_normalization_mapper": Drawn("whitespace_normalization_mapper"),
 }  # fmt: skip
 
+TOKENS = ("space", "punctuation", "character")
+IGNORED = (None, r"\d+", r"[.,!]", "the")
+DATA_JUICER_WHOLE = {
+    "document_deduplicator": deduplicator("document_deduplicator", lowercase=YES, ignore_non_character=YES),
+    "document_simhash_deduplicator": deduplicator(
+        "document_simhash_deduplicator", tokenization=TOKENS, window_size=(1, 2, 6, 10), lowercase=YES, ignore_pattern=IGNORED, num_blocks=(5, 6, 8, 12), hamming_distance=(1, 2, 4)
+    ),
+    "document_minhash_deduplicator": deduplicator(
+        "document_minhash_deduplicator", tokenization=TOKENS, window_size=(1, 2, 5, 10), lowercase=YES, ignore_pattern=IGNORED, num_permutations=(16, 64, 100, 256), jaccard_threshold=(0.1, 0.3, 0.5, 0.7, 0.9)
+    ),
+    "document_line_deduplicator": deduplicator(
+        "document_line_deduplicator", frequency_threshold=(0, 1, 2, 6, -1), lowercase=YES, ignore_special_character=YES, min_line_length=(0, 2, 5, -1), skip_brackets=YES, skip_markdown_headers=YES, skip_latex_env=YES, skip_html_tags=YES
+    ),
+}  # fmt: skip
 SPLIT = ("en", "zh", "fr", "EN")
 COUNTS = (0, 1, 2, 5, 50, -1, 4.0, 1000)
 
@@ -201,7 +231,7 @@ NEMO = {
     "AlphaFilter": nemo("alpha_filter", "alpha_filter", min_alpha_ratio=RATIOS),
     "BoilerPlateStringFilter": nemo("boiler_plate_string_filter", "boilerplate_string_ratio", remove_if_at_top_or_bottom=YES, max_boilerplate_string_ratio=RATIOS),
     "BulletsFilter": nemo("bullets_filter", "bullet_ratio", max_bullet_lines_ratio=RATIOS),
-    "CommonEnglishWordsFilter": nemo("common_english_words_filter", "common_english_words", min_num_common_words=COUNTS, stop_at_false=YES),
+    "CommonEnglishWordsFilter": nemo("common_english_words_filter", "common_english_words", min_num_common_words=(1, 2, 5, 50), stop_at_false=YES),
     "EllipsisFilter": nemo("ellipsis_filter", "ellipsis", max_num_lines_ending_with_ellipsis_ratio=RATIOS),
     "HTMLBoilerplateFilter": nemo("html_boilerplate_filter", "html_boilerplate", min_lang_content_ratio=RATIOS, min_lang_content_num_chars=COUNTS),
     "LongWordFilter": nemo("long_word_filter", "max_word_length", True, max_word_length=COUNTS),

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-Apply = Callable[[dict[str, Any]], dict[str, Any]]
+Apply = Callable[[Any], dict[str, Any]]  # of a document; of a deduplicator, of all documents
 
 
 def lines(path: str) -> list[Any]:
@@ -29,11 +29,14 @@ def done(make: Callable[[str, dict[str, Any]], Apply], job: dict[str, Any], docu
         apply = make(job["op"], dict(job["params"]))
     except Exception as error:  # the peer refuses the parameters
         return {"refused": repr(error)}
+    if job.get("whole"):
+        return one(apply, documents)
     return {"results": [one(apply, doc) for doc in documents]}
 
 
-def one(apply: Apply, doc: dict[str, Any]) -> dict[str, Any]:
+def one(apply: Apply, doc: Any) -> dict[str, Any]:
+    """The result for a document, or for all documents together."""
     try:
-        return apply(dict(doc))
+        return apply(doc)
     except Exception as error:  # the peer fails on the document
         return {"failed": repr(error)}

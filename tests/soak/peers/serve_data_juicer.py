@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import serve
+from data_juicer.core.data import NestedDataset
 from data_juicer.ops import OPERATORS
 from data_juicer.utils.constant import Fields
 
@@ -14,7 +15,14 @@ from data_juicer.utils.constant import Fields
 def operator(op: str, params: dict[str, Any]) -> Callable[[dict[str, Any]], dict[str, Any]]:
     """A function that applies an operator to one document."""
     made = OPERATORS.modules[op](**params)
+    if op.endswith("_deduplicator"):
+        return lambda docs: deduplicated(made, docs)
     return (lambda doc: mapped(made, doc)) if op.endswith("_mapper") else (lambda doc: filtered(made, doc))
+
+
+def deduplicated(op: Any, docs: list[dict[str, Any]]) -> dict[str, Any]:
+    given = NestedDataset.from_list([{"id": doc["id"], "text": doc["text"]} for doc in docs])
+    return {"left": {row["id"]: row["text"] for row in op.run(given)}}
 
 
 def mapped(op: Any, doc: dict[str, Any]) -> dict[str, Any]:

@@ -5,12 +5,26 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import lru_cache
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import serve
 from datatrove.data import Document
 from datatrove.pipeline import filters, formatters, stats
+from datatrove.pipeline.dedup import (
+    MinhashDedupBuckets,
+    MinhashDedupCluster,
+    MinhashDedupFilter,
+    MinhashDedupSignature,
+    SentDedupConfig,
+    SentenceDedupFilter,
+    SentenceDedupSignature,
+    SentenceFindDedups,
+)
+from datatrove.pipeline.dedup.minhash import MinhashConfig
 from datatrove.utils import word_tokenizers
+from datatrove.utils.hashing import HashConfig
+from datatrove.utils.text import TextNormConfig
 
 once = word_tokenizers.load_word_tokenizer
 
@@ -36,6 +50,8 @@ def block(op: str, params: dict[str, Any]) -> Callable[[dict[str, Any]], dict[st
         return lambda doc: filtered(kept, document(doc))
     if hasattr(formatters, op):
         return lambda doc: {"text": getattr(formatters, op)(**params).format(doc["text"])}
+    if op in DEDUPLICATORS:
+        return lambda docs: DEDUPLICATORS[op](dict(params), [document(doc) for doc in docs])
     norm = {name: params.pop(name) for name in list(params) if name in NORM}
     if norm:
         params["norm_config"] = TextNormConfig(**norm)
@@ -44,7 +60,6 @@ def block(op: str, params: dict[str, Any]) -> Callable[[dict[str, Any]], dict[st
 
 
 NORM = ("lowercase", "norm_whitespace", "remove_punctuation", "norm_unicode_diacritics", "norm_numbers", "norm_weekdays", "norm_monthnames")  # fmt: skip
-from datatrove.utils.text import TextNormConfig  # noqa: E402
 
 
 def document(doc: dict[str, Any]) -> Document:
@@ -57,4 +72,27 @@ def filtered(block: Any, doc: Document) -> dict[str, Any]:
     return {"keep": bool(keep), "reason": reason, "text": doc.text if keep else None}
 
 
+def minhash(params: dict[str, Any], docs: list[Document]) -> dict[str, Any]:
+    names = {name: params.pop(name) for name in ("precision", "hash_fc") if name in params}
+    config = MinhashConfig(**params, hash_config=HashConfig(**names))
+    with TemporaryDirectory() as folder:
+        places = [f"{folder}/{name}" for name in ("signatures", "buckets", "removed")]
+        MinhashDedupSignature(places[0], config).run(docs)
+        for rank in range(config.num_buckets):
+            MinhashDedupBuckets(places[0], places[1], config=config).run(None, rank, config.num_buckets)
+        MinhashDedupCluster(places[1], places[2], config).run(None, 0, 1)
+        return {"number": len(list(MinhashDedupFilter(places[2]).run(docs)))}
+
+
+def sentences(params: dict[str, Any], docs: list[Document]) -> dict[str, Any]:
+    norm = {name: params.pop(name) for name in list(params) if name in NORM}
+    config = SentDedupConfig(**params, norm_config=TextNormConfig(**norm))
+    with TemporaryDirectory() as folder:
+        places = [f"{folder}/{name}" for name in ("signatures", "removed")]
+        SentenceDedupSignature(places[0], config=config).run(docs)
+        SentenceFindDedups(places[0], places[1], config=config).run()
+        return {"left": {doc.id: doc.text for doc in SentenceDedupFilter(places[1], config=config).run(docs)}}
+
+
+DEDUPLICATORS = {"Minhash": minhash, "SentenceDedup": sentences}
 serve.serve(block, *sys.argv[1:])
