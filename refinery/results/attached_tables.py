@@ -25,11 +25,13 @@ def attached_tables(database: Path) -> duckdb.DuckDBPyConnection:
 
     Raises DataError as `open_tables`.
     """
-    open_tables(database).close()  # its views are those of the folder from now on
     con = duckdb.connect()
     try:
-        con.execute(f"ATTACH {lit(file_name(database))} AS {RUN} (READ_ONLY)").fetchall()
-        con.execute(f"USE {RUN}").fetchall()
+        _attach(con, database)
+        if parts_of(con):  # views over them may name those of another folder, until the database is opened
+            con.execute(f"USE memory; DETACH {RUN}").fetchall()
+            open_tables(database).close()
+            _attach(con, database)
         limit_memory(con, recipe_of(con), database)
         con.execute(
             "SET python_scan_all_frames = true"
@@ -40,3 +42,8 @@ def attached_tables(database: Path) -> duckdb.DuckDBPyConnection:
         con.close()
         raise DataError(f"{database}: cannot be opened: {str(error).splitlines()[0]}") from error
     return con
+
+
+def _attach(con: duckdb.DuckDBPyConnection, database: Path) -> None:
+    con.execute(f"ATTACH {lit(file_name(database))} AS {RUN} (READ_ONLY)").fetchall()
+    con.execute(f"USE {RUN}").fetchall()
