@@ -36,7 +36,18 @@ LEFT = {
     "reproduced_redpajama__redpajama-code": {"alphanumeric_filter": 450},
 }
 # Recipes that differ from another one in nothing but bounds.
-ALIKE = ("cc-2020-05", "cc-2021-04", "cc-2022-05", "cc-2023-06", "pile-nih", "pile-philpaper", "pile-pubmed-central")
+ALIKE = (
+    "cc-2020-05",
+    "cc-2021-04",
+    "cc-2022-05",
+    "cc-2023-06",
+    "demo__process-huggingface",
+    "pile-nih",
+    "pile-philpaper",
+    "pile-pubmed-abstract",
+    "pile-pubmed-central",
+    "redpajama-wiki",
+)
 
 
 def recorded_results() -> dict[str, dict[str, Any]]:

@@ -221,7 +221,7 @@ def near(tmp_path_factory: pytest.TempPathFactory) -> list[RowHistory]:
             "document_minhash_deduplicator": {
                 "jaccard_threshold": 0.5,
                 "window_size": 2,
-                "num_bands": 128,
+                "num_bands": 24,
                 "num_rows_per_band": 2,
                 "verify": True,
             }

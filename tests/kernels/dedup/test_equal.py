@@ -23,7 +23,8 @@ def expected(samples: dict[int, int]) -> set[tuple[int, int]]:
     groups = defaultdict(list)
     for row, value in samples.items():
         groups[value].append(row)
-    return {(row, min(group)) for group in groups.values() for row in group if row != min(group)}
+    firsts = [(min(group), group) for group in groups.values()]
+    return {(row, first) for first, group in firsts for row in group if row != first}
 
 
 def found(samples: dict[int, int]) -> set[tuple[int, int]]:

@@ -107,7 +107,7 @@ def test_windows_of_tokens(texts, length, every):
     check(texts, length, every, tokens=True)
 
 
-@pytest.mark.parametrize("length", [50, 97, 500])
+@pytest.mark.parametrize("length", [50, 97, pytest.param(500, marks=pytest.mark.long)])
 @pytest.mark.parametrize("every", [False, True])
 def test_edited_copies(length, every):
     """Passages of one text in another, with edits at distances around the length of a window."""

@@ -172,9 +172,10 @@ def test_recorded_documents(documents: str) -> None:
 # Characters
 
 
+@by_planes
 @pytest.mark.parametrize(("name", "pattern"), [("letters", r"\p{L}"), ("numbers", r"\p{N}"), ("spaces", r"\s")])
-def test_classes_of_the_library(name: str, pattern: str) -> None:
-    every = characters()
+def test_classes_of_the_library(name: str, pattern: str, planes: Iterable[int]) -> None:
+    every = characters(planes)
     others = library.pre_tokenizers.Split(library.Regex(pattern + "+"), "removed").pre_tokenize_str("".join(every))
     listed = {code for first, last in character_classes.listed()[name] for code in range(first, last + 1)}
     assert {ord(char) for piece, _ in others for char in piece} == {*map(ord, every)} - listed
