@@ -54,12 +54,18 @@ print("ended")
 LINES = '{"text": "some text", "k": 1}\n{"text": "x", "k": 2}\n'
 # Also where a text holds a letter that only Python lowers, and where there are duplicates.
 COPIES = "".join(f'{{"text": "some text {n % 3} with ΑΣ a letter\\nand one more line"}}\n' for n in range(12))
+PAGE = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<p>some text"
+PAGES = (
+    "WARC/1.0\r\nWARC-Type: response\r\nContent-Type: application/http; msgtype=response\r\n"
+    f"Content-Length: {len(PAGE)}\r\n\r\n{PAGE}\r\n\r\n"
+)
 # Input, other keys and step of a recipe.
 RECIPES = {
     "exact": (("docs.jsonl", LINES), "", "document_deduplicator"),
     "sql": (("docs.jsonl", LINES), "", "sql_filter: {where: k < 2}"),
     "sql over a table": (("docs.csv", "text,k\nsome text,1\nx,2\nNA,3\n"), "", "sql_filter: {where: k < 2}"),
     "sql with suffixes": (("docs.jsonl", LINES), "add_suffix: true\n", "sql_filter: {where: k < 2}"),
+    "web archive": (("pages.warc", PAGES), "", "sql_filter: {where: status = 200}"),
     "minhash": (("docs.jsonl", COPIES), "", "document_minhash_deduplicator"),
     "simhash": (("docs.jsonl", COPIES), "", "document_simhash_deduplicator"),
     "lines": (("docs.jsonl", COPIES), "", "document_line_deduplicator"),

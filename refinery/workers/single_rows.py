@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+import numpy as np
 import pyarrow as pa
 
 from refinery.common.digest import Digest
 from refinery.errors import OperatorError
+from refinery.kernels.core.arrow import of_texts, structs
 from refinery.operators import Function
 from refinery.operators.user_code import function_of
 from refinery.workers.function_result_types import declared_type
@@ -141,8 +143,23 @@ def _message(error: BaseException) -> str:
 def _array(rows: Sequence[dict[str, Any] | None], kind: pa.DataType) -> pa.Array:
     """The results as an array; one that does not fit its type, such as a text with half a surrogate pair, is a fault."""
     try:
-        return pa.array(rows, kind)
+        array = _of_texts(rows, kind)
+        return pa.array(rows, kind) if array is None else array
     except (pa.ArrowException, UnicodeError, ValueError, TypeError, OverflowError) as error:
         if len(rows) == 1:
             return pa.array([{"fault": _message(error)}], kind)
         return pa.concat_arrays([_array([row], kind) for row in rows])
+
+
+def _of_texts(rows: Sequence[dict[str, Any] | None], kind: pa.DataType) -> pa.Array | None:
+    """The results as an array where all of their fields are texts, else None; Arrow would import pandas for it."""
+    if not isinstance(kind, pa.StructType):
+        return None
+    fields = [kind.field(number) for number in range(kind.num_fields)]
+    if not all(pa.types.is_string(field.type) for field in fields):
+        return None
+    columns = {field.name: [None if row is None else row.get(field.name) for row in rows] for field in fields}
+    if not all(value is None or isinstance(value, str) for column in columns.values() for value in column):
+        return None
+    valid = np.fromiter((row is not None for row in rows), np.bool_, len(rows))
+    return structs(valid, **{name: of_texts(column).cast(pa.string()) for name, column in columns.items()})

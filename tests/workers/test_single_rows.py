@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from refinery.errors import OperatorError, RecipeError
 from refinery.operators import Function
 from refinery.operators.headers import read_operator
 from refinery.workers.function_results import Contract, checked
-from refinery.workers.single_rows import SentRows, SingleRows
+from refinery.workers.single_rows import SentRows, SingleRows, _of_texts
 from tests.runs import exported, refine, rows, texts
 
 LIMIT = 1.5  # seconds: rows that take none have it too, on a busy machine
@@ -186,3 +188,28 @@ def test_headers_say_what_such_a_function_needs(operators: Path, change: dict[st
     path.write_text(text)
     with pytest.raises((OperatorError, RecipeError), match=message):
         read_operator(path)
+
+
+TEXT_FIELDS = pa.struct([("text", pa.string()), ("fault", pa.string())])
+
+
+@pytest.mark.parametrize("rows", [[], [None], [{"text": "é", "fault": None}, None, {"fault": "x", "more": 1}, {}]])
+def test_results_of_texts_are_arrays_as_arrow_makes_them(rows: list[dict[str, Any] | None]) -> None:
+    assert _of_texts(rows, TEXT_FIELDS).equals(pa.array(rows, TEXT_FIELDS))
+
+
+@pytest.mark.parametrize(("value", "kind"), [(1, TEXT_FIELDS), (1, pa.struct([("text", pa.int64())])), (1, pa.int64())])
+def test_other_results_are_left_to_arrow(value: Any, kind: pa.DataType) -> None:
+    assert _of_texts([{"text": value}], kind) is None
+
+
+def test_results_of_texts_need_no_pandas() -> None:
+    """Arrow imports it for a list of Python, a third of a second in each process."""
+    code = """
+import sys
+import pyarrow as pa
+from refinery.workers.single_rows import _array
+_array([{"text": "a"}, None], pa.struct([("text", pa.string())]))
+assert "pandas" not in sys.modules
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

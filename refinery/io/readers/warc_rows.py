@@ -19,6 +19,7 @@ from refinery.io.readers.passed_over import pass_over
 from refinery.io.readers.payload_types import is_text, media_type, payload_type
 from refinery.io.readers.warc_archive import place_of, records_of
 from refinery.io.readers.warc_text import MOST_HEADER, Damage, Record
+from refinery.kernels.core.arrow import of_records
 
 COLUMNS = pa.schema(
     [
@@ -107,10 +108,7 @@ class _Pending:
 
     def batch(self) -> Batch:
         """The samples since the last batch."""
-        table = pa.table(
-            {field.name: pa.array([s[field.name] for s in self._samples], field.type) for field in COLUMNS}, COLUMNS
-        )
-        table = conform(table, self._schema, self._source.path, self._source.partitions)
+        table = conform(of_records(self._samples, COLUMNS), self._schema, self._source.path, self._source.partitions)
         rows, lines, bad = np.array(self._rows, np.int64), np.array(self._lines, np.int64), self._bad
         self._start()
         return Batch(False, table, rows, lines, bad, self._records)
