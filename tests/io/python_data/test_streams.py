@@ -20,6 +20,7 @@ from refinery.inspect.why.query import RowHistories
 from refinery.io.python_data import spool
 from refinery.storage.open import open_store
 from tests.runs import content, exported, refine, rows, settings, texts
+from tests.sampling import named
 
 STEPS: list[Any] = [{"clean_email_mapper": None}, {"words_num_filter": {"min_num": 2}}, "document_deduplicator"]
 SAMPLES = texts([f"write to me@example.org or page {number % 40}" if number % 3 else "one" for number in range(120)])
@@ -79,7 +80,19 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> refinery.Run:
     return refine(tmp_path_factory.mktemp("file"), SAMPLES, STEPS)
 
 
-@pytest.mark.parametrize("name", STREAMS)
+# Others hand over the same Arrow batches or dicts.
+KINDS = named(
+    {name: name for name in STREAMS},
+    "dicts",
+    "frames",
+    "relation",
+    "lazy frame",
+    "datasets",
+    "datasets without features",
+)
+
+
+@pytest.mark.parametrize("name", KINDS)
 def test_a_stream_is_the_run_over_a_file(
     expected: refinery.Run, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
