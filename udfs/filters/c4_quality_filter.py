@@ -17,7 +17,7 @@ OPERATOR = {
         "lines; the number of words is that before. A line with `lorem ipsum` or { that no rule before has dropped removes the "
         "sample. The reason of a removal is lorem_ipsum, curly_bracket or too_few_sentences. A number of -1 turns its rule off."
     ),
-    "version": 1,
+    "version": 2,
     "peer": "C4QualityFilter of datatrove 0.10.1",
     "params": {
         "split_paragraph": {
@@ -135,6 +135,12 @@ OPERATOR = {
             "stats": {"c4_lines": 0, "c4_sentences": 0},
             "keep": False,
             "reason": "too_few_sentences",
+        },
+        {
+            "text": "Hello.World are three words",
+            "params": {"min_num_sentences": 1, "filter_no_terminal_punct": False, "language": "hin_Deva"},
+            "stats": {"c4_sentences": 1},
+            "keep": True,
         },
         {"text": "One.", "params": {"language": "no such"}, "error": True},
     ],

@@ -79,10 +79,12 @@ def sentence_ends(text: str, language: str) -> list[int]:
     if library == "kiwi":
         return [sentence.end for sentence in _kiwi().split_into_sents(_LONG_NUMBER.sub("", text))]
     found, ends, end = sentences(text, language), [], 0
+    if len(found) == 1:  # is all of the text, even where the library has changed it
+        return [len(text)]
     for sentence in found:
         end = text.index(sentence, end) + len(sentence)
         ends.append(end)
-    return [len(text)] if len(found) == 1 else ends
+    return ends
 
 
 def sentences(text: str, language: str) -> list[str]:

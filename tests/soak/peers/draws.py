@@ -65,7 +65,9 @@ def present(values: Sequence[Any]) -> Sequence[Any]:
     return tuple(value for value in values if value is not None)
 
 
-GRAMS = ([], [[2, 0.2]], [[1, 0.1], [2, 0.05]], [[3, 0.0]], [[2, 0.2], [3, 0.18], [4, 0.16]], [[5, 0.15], [10, 0.1]], [[4, 0.01], [2, 0.01]], [[20, 0]], [[7, -1]], [[2, 1]])  # fmt: skip
+GRAMS = ([], [[2, 0.2]], [[1, 0.1], [2, 0.05]], [[3, 0.0]], [[2, 0.2], [3, 0.18], [4, 0.16]], [[5, 0.15], [10, 0.1]], [[4, 0.01], [2, 0.01]], [[20, 0]], [[7, 0.5]], [[2, 1]])  # fmt: skip
+
+EVALUATION = str(RECORDED / "datatrove" / "decontamination" / "evaluation.jsonl")
 
 DATATROVE = {
     "GopherQualityFilter": Drawn(
@@ -128,6 +130,7 @@ DATATROVE = {
             "normalization": (None, "NFC", "NFD", "NFKC", "NFKD"),
         },
     ),
+    "NGramsDecont": Drawn("ngram_decontamination_filter", {"evaluation": (EVALUATION,), "n_grams": (1, 2, 3, 5, 12, 20), "find_query_ngrams": YES, "find_overlap_ngrams": YES, "language": LANGUAGES, **NORM}, every=("evaluation",)),
     "DocStats": Drawn("doc_stats"),
     "LineStats": Drawn("line_stats", {"max_k_chars_per_line_tresholds": (None, *CHARS), "min_k_chars_per_line_thresholds": (None, *CHARS), "ignore_empty_lines": YES}),
     "ParagraphStats": Drawn("paragraph_stats", {"short_paragraph_max_chars_threshold": (None, *CHARS), "long_paragraph_max_chars_threshold": (None, *CHARS), "ignore_empty_paragraphs": YES}),

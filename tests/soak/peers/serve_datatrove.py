@@ -8,9 +8,11 @@ from functools import lru_cache
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 import serve
 from datatrove.data import Document
 from datatrove.pipeline import filters, formatters, stats
+from datatrove.pipeline.decont import NGramsDecontConfig, NGramsDecontFilter, NGramsDecontIndexer
 from datatrove.pipeline.dedup import (
     MinhashDedupBuckets,
     MinhashDedupCluster,
@@ -52,6 +54,8 @@ def block(op: str, params: dict[str, Any]) -> Callable[[dict[str, Any]], dict[st
         return lambda doc: {"text": getattr(formatters, op)(**params).format(doc["text"])}
     if op in DEDUPLICATORS:
         return lambda docs: DEDUPLICATORS[op](dict(params), [document(doc) for doc in docs])
+    if op == "NGramsDecont":
+        return decontamination(dict(params))
     norm = {name: params.pop(name) for name in list(params) if name in NORM}
     if norm:
         params["norm_config"] = TextNormConfig(**norm)
@@ -60,6 +64,24 @@ def block(op: str, params: dict[str, Any]) -> Callable[[dict[str, Any]], dict[st
 
 
 NORM = ("lowercase", "norm_whitespace", "remove_punctuation", "norm_unicode_diacritics", "norm_numbers", "norm_weekdays", "norm_monthnames")  # fmt: skip
+
+
+def decontamination(params: dict[str, Any]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    language = params.pop("language", "eng")
+    items = serve.lines(params.pop("evaluation"))
+    norm = {name: params.pop(name) for name in list(params) if name in NORM}
+    config = NGramsDecontConfig(**params, norm_config=TextNormConfig(**norm))
+    with TemporaryDirectory() as folder:
+        indexer = NGramsDecontIndexer(
+            folder, config=config, language=language
+        )  # its run() looks for tasks of lighteval
+        for task in {item["task"]: None for item in items}:
+            own = [indexer.compute_hashes(item["label"], item["query"]) for item in items if item["task"] == task]
+            hashes = np.array([*{one for found in own for one in found}], config.hash_config.np_descr)
+            hashes.tofile(f"{folder}/{task.replace(' ', '_')}.index.hashes")
+        block = NGramsDecontFilter(folder, config, language=language)
+        block.load_index_hashes()
+    return lambda doc: filtered(block, document(doc))
 
 
 def document(doc: dict[str, Any]) -> Document:
