@@ -14,6 +14,8 @@ from refinery.planning.plan import Plan
 _EVERY, _EVERY_APART = 0.005, 0.05
 # Bytes of memory of a worker process for a byte that it holds of its input, and bytes of a row of a table while the tables are made.
 _PER_HELD_BYTE, _PER_ROW = 6.0, 60
+# A byte of the largest page beside one of a batch: other pages are smaller, and few workers decode the largest one.
+_PAGE = 0.5
 
 
 def memory_now() -> int:
@@ -67,8 +69,8 @@ class Held:
     rows: float
 
     def of_worker(self, most: int) -> float:
-        """Bytes of the input that a worker holds at once: a batch, of at most so many bytes, and the page that it is decoded from."""
-        return min(float(most), self.batch) + self.page
+        """Bytes of the input that a worker holds at once: a batch, of at most so many bytes, and a part of the page that it is decoded from."""
+        return min(float(most), self.batch) + _PAGE * self.page
 
 
 def memory_of(plan: Plan, measured: SampleMemory, sample: Held, whole: Held, apart: bool) -> float:

@@ -22,7 +22,7 @@ def test_memory_grows_with_what_a_worker_holds_of_the_input() -> None:
     assert memory(sample, sample) == pytest.approx(5000)
     assert memory(sample, Held(800, 0, 50)) == pytest.approx(3000 + 2 * 2000)
     assert memory(sample, Held(9000, 0, 50)) == pytest.approx(3000 + 2.5 * 2000)  # a batch has its limit
-    assert memory(Held(400, 100, 50), Held(400, 600, 50)) == pytest.approx(3000 + 2 * 2000)  # pages have none
+    assert memory(Held(400, 200, 50), Held(400, 1200, 50)) == pytest.approx(3000 + 2 * 2000)  # pages have none
 
 
 def test_memory_is_not_less_than_that_of_the_cold_run() -> None:
