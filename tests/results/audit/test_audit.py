@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 import refinery
 from refinery.errors import OperatorError
-from refinery.results.audit import draw
+from refinery.results.audit import draw, record
 from refinery.results.audit.draw import share
 from tests.runs import refine, settings, write_lines
 
@@ -149,7 +150,7 @@ def test_switched_off(tmp_path: Path) -> None:
 def test_by_default_large_steps_are_audited_if_they_look_wrong(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copies: int, audited: bool
 ) -> None:
-    monkeypatch.setattr(draw, "_FEW", 10)
+    monkeypatch.setattr(record, "to_audit", partial(draw.to_audit, few=10))
     monkeypatch.setattr(draw, "_CONNECTED", 0.1)
     each = [{"text": page(at)} for at in range(100 - copies) for _ in range(1 + (at < copies))]
     run = refine(tmp_path / "removed", each, ["document_deduplicator"])
