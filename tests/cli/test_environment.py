@@ -42,7 +42,6 @@ def test_commands_change_no_variable_beside_threads() -> None:
     assert not changes("why", "1", "--run", "out")
     with Path("recipe.yaml").open("a", encoding="utf-8") as recipe:
         recipe.write("  - document_minhash_deduplicator:\n")
-    assert not changes("check", "recipe.yaml")
     assert not changes("run", "recipe.yaml", "--np", "2", "--workers", "processes")
 
 
