@@ -52,7 +52,6 @@ LANGUAGES = (
     "lao",
     "und",
     "zho",
-    "arb",
     "ell",
     "heb",
 )

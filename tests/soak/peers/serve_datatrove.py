@@ -47,6 +47,8 @@ for module in (stats.word_stats, stats.sentence_stats, stats.contamination_stats
 
 def block(op: str, params: dict[str, Any]) -> Callable[[dict[str, Any]], dict[str, Any]]:
     """A function that applies a block of this class to one document."""
+    if params.get("stop_chars") is not None:
+        params["stop_chars"] = tuple(params["stop_chars"])
     if hasattr(filters, op):
         kept = getattr(filters, op)(**params)
         return lambda doc: filtered(kept, document(doc))
