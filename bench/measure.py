@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
+TICKS = os.sysconf("SC_CLK_TCK")
 SAMPLE_SECONDS = 0.5
 
 
@@ -24,7 +25,8 @@ class Run:
 
     `largest_rss` is the peak of the largest single process, as the kernel reports it. `tree_rss` is the highest sum
     over all processes of the command at one moment (sampled twice a second; pages shared between processes count in
-    each), None where there is no /proc.
+    each), None where there is no /proc. The kernel counts no processor time of processes that nobody waits for, such as
+    those of datatrove's extractors; for them `cpu_seconds` is what the samples show.
     """
 
     seconds: float
@@ -66,7 +68,7 @@ def measured(
     watch.join()
     return Run(
         seconds=seconds,
-        cpu_seconds=usage.ru_utime + usage.ru_stime,
+        cpu_seconds=max(usage.ru_utime + usage.ru_stime, sum(watch.spent.values())),
         largest_rss=usage.ru_maxrss * 1024,
         tree_rss=watch.peak or None,
         exit_code=process.returncode,
@@ -100,7 +102,10 @@ def quiet_environment(folder: Path) -> dict[str, str]:
 
 
 class TreeWatch(threading.Thread):
-    """Samples the memory of a session, and ends the session when its time is over."""
+    """Samples memory and processor time of a session, and ends the session when its time is over.
+
+    peak: largest sum of resident bytes. spent: processor seconds of each process.
+    """
 
     def __init__(self, session: int, timeout: float) -> None:
         super().__init__(daemon=True)
@@ -108,28 +113,33 @@ class TreeWatch(threading.Thread):
         self.deadline = time.monotonic() + timeout
         self.finished = threading.Event()
         self.peak = 0
+        self.spent: dict[str, float] = {}
 
     def run(self) -> None:
         while not self.finished.wait(SAMPLE_SECONDS):
-            self.peak = max(self.peak, session_rss(self.session))
+            processes = session_processes(self.session)
+            self.peak = max(self.peak, sum(int(fields[21]) * PAGE for fields in processes.values()))
+            self.spent |= {
+                process: (int(fields[11]) + int(fields[12])) / TICKS for process, fields in processes.items()
+            }
             if time.monotonic() > self.deadline:
                 with suppress(ProcessLookupError):
                     os.killpg(self.session, signal.SIGTERM)
                 return
 
 
-def session_rss(session: int) -> int:
-    """Resident bytes of all processes of a session."""
-    total = 0
+def session_processes(number: int) -> dict[str, list[str]]:
+    """Processes of a session, and the fields of their /proc/.../stat behind the name."""
+    processes = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             # The command's name may have blanks and brackets; the fields after it do not.
             fields = stat.read_text().rpartition(")")[2].split()
         except OSError:
             continue  # the process has ended meanwhile
-        if int(fields[3]) == session:
-            total += int(fields[21]) * PAGE
-    return total
+        if int(fields[3]) == number:
+            processes[stat.parent.name] = fields
+    return processes
 
 
 def machine() -> dict[str, Any]:
