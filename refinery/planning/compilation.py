@@ -16,6 +16,7 @@ from refinery.compiler.program import Program, build
 from refinery.compiler.stages import Stage
 from refinery.errors import Problem, RecipeError, did_you_mean
 from refinery.operators import Library
+from refinery.operators.versions import sources_changed
 from refinery.planning.phase import Phase
 from refinery.planning.plan import CompiledStage, CompileInputs, CompileSettings
 from refinery.planning.stored_stages import stage_key, stored_stage
@@ -25,6 +26,7 @@ from refinery.recipe.stat_summary import StatSummary
 
 def compile_stages(stages: Sequence[Stage], inputs: CompileInputs) -> Phase[tuple[CompiledStage, ...]]:
     """Compile every stage. inputs: of the first one."""
+    inputs = replace(inputs, keyed=not sources_changed())
     compiled: list[CompiledStage] = []
     problems: list[Problem] = []
     for stage in stages:
@@ -51,7 +53,8 @@ def compile_stage(stage: Stage, inputs: CompileInputs, is_last: bool = False) ->
     around = replace(around, keeps_removed=settings.keeps_removed)
     around = replace(around, partition=settings.partition, repeat=settings.repeat) if is_last else around
     steps = [step for step in (stage.before, *stage.running, stage.after) if step is not None]
-    key = stage_key(steps, library, stage, around, schema, settings.text_key, settings.shares, stats)
+    compiled_from = (stage, around, schema, settings.text_key, settings.shares, stats)
+    key = stage_key(steps, library, *compiled_from) if inputs.keyed else None
     stored = stored_stage(key, stage.running) if key else None
     program, chain = stored or build(stage.running, library, schema, settings.text_key, settings.shares, stats, around)
     program = replace(program, folders=settings.folders, seconds=settings.seconds)

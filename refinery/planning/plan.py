@@ -58,13 +58,15 @@ class CompileSettings:
 class CompileInputs:
     """All that a stage is compiled from, besides its steps.
 
-    schema: of the samples that it gets. earlier: statistics of the stages before it.
+    schema: of the samples that it gets. earlier: statistics of the stages before it. keyed: compiled stages are stored in the
+    user's cache folder, and taken from there; not those of a process whose sources have changed meanwhile.
     """
 
     settings: CompileSettings
     library: Library
     schema: Schema
     earlier: tuple[Stat, ...] = ()
+    keyed: bool = False
 
 
 @dataclass(frozen=True)

@@ -20,18 +20,15 @@ from refinery.compiler.layers import Layers
 from refinery.compiler.model import Chain
 from refinery.compiler.program import Program
 from refinery.operators import Library, is_shipped
-from refinery.operators.versions import sources_changed, versions
+from refinery.operators.versions import versions
 from refinery.workers.serialization import from_json, to_json
 
 _MOST = 200  # stages, of some 50 kB each
 
 
 def stage_key(steps: Sequence[Any], library: Library, *compiled_from: Any) -> str | None:
-    """Key of a stage. compiled_from: all else that it is compiled from. None for a stage that is not stored.
-
-    Stages with operators of users are not stored, nor are those of a process whose sources have changed meanwhile.
-    """
-    if not all(is_shipped(library.operators[step.name].path) for step in steps) or sources_changed():
+    """Key of a stage. compiled_from: all else that it is compiled from. None for a stage with operators of users, which is not stored."""
+    if not all(is_shipped(library.operators[step.name].path) for step in steps):
         return None
     plain = json.dumps([versions(), _every_field(compiled_from)])
     return hashlib.sha256(plain.encode()).hexdigest()

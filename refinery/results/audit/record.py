@@ -93,6 +93,8 @@ def audited(
     most: int | None,
 ) -> Audit:
     """The audit that a recipe asks for; most: its key `audit`. Without the key, of steps that are small or suspicious."""
+    if not steps:
+        return Audit([], [], [])
     if most is None:
         suspicious = to_audit(con)
         return measured(con, [one for one in steps if one.step.index in suspicious], text_key, texts, MOST)
@@ -193,6 +195,8 @@ def _chains(
 
 def notes_of(audit: Audit, steps: Sequence[AuditedStep], con: duckdb.DuckDBPyConnection) -> list[str]:
     """Notes on steps of which fewer than half of what they removed is like what stays. con: has the view `audit_summary`."""
+    if not audit.audit:
+        return []
     unlike = con.execute(f"SELECT step, high, n, threshold, measure, basis FROM ({UNLIKE})").fetchall()
     rows_by_step = {row[0]: row[1:] for row in unlike}
     found = [one.step for one in steps if one.step.index in rows_by_step]
