@@ -26,6 +26,15 @@ HOSTILE_STEPS: list[Any] = [
 ]
 
 
+# Values by a column, one of whose texts has a dash, and values that `=` and `<>` compare.
+KINDS = ["a", "zh-cn", "x"]
+TYPED: list[Any] = [
+    {"words_num_filter": {"min_num": {"kind": {"a": 2, "zh-cn": 4, "default": 1}}}},
+    {"max_extractor": {"main_attribute": "json_object(kind, 1)", "output_attribute": "mark"}},
+    {"sql_filter": {"where": "NOT mark = 'x' OR num_words_5 <> 7"}},
+]
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     with chromium() as browser:
@@ -37,8 +46,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("page")
     refine(
         root,
-        [{"text": " ".join((WORDS * 3)[: n % 31])} for n in range(310)],
-        [*STEPS[:3], {"text_length_filter": {"max_len": 120}}],
+        [{"text": " ".join((WORDS * 3)[: n % 31]), "kind": KINDS[n % 3]} for n in range(310)],
+        [*STEPS[:3], {"text_length_filter": {"max_len": 120}}, *TYPED],
     )
     return root / "run"
 
@@ -137,6 +146,32 @@ def test_changes_of_several_filters_make_one_recipe(watched: Watched) -> None:
     )
     assert "step 3 words_num_filter" in page.locator(".changed").inner_text()
     assert counted(page) == {"max_len": 90} and "c.3.min_num=5" in page.url
+
+
+def typed(watched: Watched, step: int, inputs: dict[str, str]) -> tuple[dict[str, Any], int, str]:
+    """Type texts in fields of a filter; the values counted, the rows removed, and the recipe to copy, once it has the last text."""
+    page = watched.show(f"bounds?step={step}", f'[data-number="{next(iter(inputs))}"]')
+    for name, text in inputs.items():
+        page.fill(f'[data-number="{name}"]', text)
+        page.keyboard.press("Tab")
+    page.wait_for_function("text => document.querySelector('.command')?.textContent.includes(text)", arg=text)
+    return counted(page), rows_of(page, "removed"), page.locator(".recipe .step").inner_text()
+
+
+def stored_rows(folder: Path, condition: str) -> int:
+    """Samples whose stored statistics meet a condition."""
+    with FinishedRun.open(folder) as stored:
+        return stored.count(f"SELECT count(*) FROM stats WHERE {condition}")
+
+
+def test_texts_and_values_by_a_column_are_typed(watched: Watched, folder: Path) -> None:
+    moved, removed, steps = typed(watched, 5, {"min_num of zh-cn": "6"})
+    assert moved == {"min_num of zh-cn": 6} and "zh-cn: 6" in steps
+    assert removed == stored_rows(folder, "num_words_5 < CASE min_num WHEN 4 THEN 6 ELSE min_num END") > 3
+    moved, removed, steps = typed(watched, 7, {"mark =": "zh-cn", "num_words_5 <>": "9"})
+    assert moved == {"mark =": "zh-cn", "num_words_5 <>": 9}
+    assert "NOT mark = 'zh-cn' OR num_words_5 <> 9" in steps
+    assert removed == stored_rows(folder, "mark = 'zh-cn' AND num_words_5 = 9") > 0
 
 
 def test_an_impossible_value_is_explained(watched: Watched) -> None:
