@@ -35,6 +35,20 @@ def equalities(chain: Chain, tuned: TunedFilter) -> list[tuple[str, str, float |
     ]
 
 
+def memberships(chain: Chain, tuned: TunedFilter) -> list[tuple[str, str, tuple[float | str, ...]]]:
+    """Lists of literals that a column is searched in: column, `IN` or `NOT IN`, values."""
+    predicate = chain.predicates.get(tuned.step.index)
+    lists = []
+    for term in predicate.terms if predicate else ():
+        for node in term.tree.find_all(exp.In):
+            members = node.expressions
+            if isinstance(node.this, exp.Column) and all(isinstance(one, exp.Literal) for one in members):
+                sign = "NOT IN" if isinstance(node.parent, exp.Not) else "IN"
+                values = tuple(one.this if one.is_string else float(one.this) for one in members)
+                lists.append((node.this.parts[0].name, sign, values))
+    return lists
+
+
 def _pairs(chain: Chain, tuned: TunedFilter, kinds: Iterable[type[exp.Expr]]) -> Iterator[tuple[Any, str, Any]]:
     """Comparisons of some kinds between a column and a literal: the node, the name of the column, the literal."""
     predicate = chain.predicates.get(tuned.step.index)

@@ -11,7 +11,8 @@ from typing import Any
 from refinery.compiler.model import Chain
 from refinery.compiler.templates import ident, lit
 from refinery.errors import Problem, RecipeError, RefineryError
-from refinery.explore.comparisons import comparisons, equalities
+from refinery.explore.comparisons import comparisons, equalities, memberships
+from refinery.explore.places import Place, Value, values_of, with_values
 from refinery.inspect.tune_values import read_values
 from refinery.inspect.tuned_filter import TunedFilter
 from refinery.operators.bounds import is_unlimited
@@ -19,36 +20,36 @@ from refinery.recipe.by_column import ByColumn
 
 # Texts of a column that a handle's name lists, and most handles of a parameter.
 _NAMED, _MOST = 3, 50
+# Statistics that a list of numbers is for.
+_WHOLE = ("BIGINT", "INTEGER", "UBIGINT", "UINTEGER", "SMALLINT", "TINYINT")
 # Texts of a column that `refinery refilter --set` can name.
 _PLAIN = re.compile(r"[A-Za-z0-9_-]+")
-_EQUAL = ("EQ", "NEQ")
-
-# Place of a number or text in an SQL condition.
-Place = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class Handle:
-    """One number of a parameter that has several, or a text that an SQL condition compares a statistic with.
+    """One number of a parameter that has several, or a value that an SQL condition compares a statistic with.
 
-    name: unique in the filter. statistics, side: what it bounds; none for `=` and `<>`. value: in the run. texts: of a column, which get
+    name: unique in the filter. statistics, side: what it bounds; none for `=`, `<>` and `IN`. value: in the run. texts: of a column, which get
     this value; None stands for all others. among: SQL for the samples to which it applies. start, end: place in an SQL condition.
+    column: the statistic of a list.
     """
 
     name: str
     parameter: str
     statistics: tuple[str, ...]
     side: str | None
-    value: int | float | str
+    value: Value
     texts: tuple[str | None, ...] = ()
     among: str = "TRUE"
     start: int = 0
     end: int = 0
+    column: str = ""
 
     @property
     def kind(self) -> str:
-        """Type of the value in the run: int, float or str."""
-        return type(self.value).__name__
+        """Type of the value in the run: int, float, str, or set for a list."""
+        return "set" if isinstance(self.value, tuple) else type(self.value).__name__
 
 
 def handles_of(tuned: TunedFilter) -> list[Handle]:
@@ -90,20 +91,27 @@ def _in_condition(tuned: TunedFilter) -> list[Handle]:
     text = tuned.step.params.get(predicate.parameter) if predicate is not None else None
     if predicate is None or not isinstance(text, str):
         return []
-    values = _values(text)
-    marks: dict[float | str, Place] = {
-        f"mark {at}" if isinstance(value, str) else 1_000_003.0 + 17 * at: place
-        for at, (place, value) in enumerate(values.items())
-    }
-    marked = _with_values(text, {place: mark if isinstance(mark, str) else int(mark) for mark, place in marks.items()})
+    values = values_of(text)
+    marks = {_mark(at, value): place for at, (place, value) in enumerate(values.items())}
+    marked = with_values(text, {place: mark for mark, place in marks.items()})
     try:
         chains = tuned.stored.compiled({tuned.step.index: {**tuned.step.params, predicate.parameter: marked}})
     except RefineryError:
         return []
     chain = _of_step(chains, tuned)
-    return _named_apart(
-        tuned, predicate.parameter, values, [*_at_ends(chain, tuned, marks), *_equal(chain, tuned, marks)]
-    )
+    compared = [*_at_ends(chain, tuned, marks), *_equal(chain, tuned, marks), *_in_lists(chain, tuned, marks)]
+    return _named_apart(tuned, predicate.parameter, values, compared)
+
+
+def _mark(at: int, value: Value) -> Value:
+    """A value of the same type that occurs nowhere else."""
+    if isinstance(value, tuple):
+        return tuple(_single_mark(at, one) for one in value[:1])
+    return _single_mark(at, value)
+
+
+def _single_mark(at: int, value: int | float | str) -> int | str:
+    return f"mark {at}" if isinstance(value, str) else 1_000_003 + 17 * at
 
 
 def _of_step(chains: Sequence[Chain], tuned: TunedFilter) -> Chain:
@@ -128,10 +136,19 @@ def _equal(
             yield column, f"{column} {sign}", None, marks[value]
 
 
+def _in_lists(
+    chain: Chain, tuned: TunedFilter, marks: Mapping[Any, Place]
+) -> Iterator[tuple[str, str, str | None, Place]]:
+    """Column and name of each list behind `IN`, with its place."""
+    for column, sign, values in memberships(chain, tuned):
+        if values in marks:
+            yield column, f"{column} {sign}", None, marks[values]
+
+
 def _named_apart(
     tuned: TunedFilter,
     parameter: str,
-    values: Mapping[Place, int | float | str],
+    values: Mapping[Place, Value],
     compared: Sequence[tuple[str, str, str | None, Place]],
 ) -> list[Handle]:
     handles: dict[str, Handle] = {}
@@ -139,54 +156,24 @@ def _named_apart(
         if column not in tuned.stored.columns["stats"]:
             continue
         name = name if name not in handles else f"{name} ({len(handles) + 1})"
-        bounded = (column,) if side is not None else ()
-        handles[name] = Handle(name, parameter, bounded, side, values[place], start=place[0], end=place[1])
+        bounded, listed = (column,) if side is not None else (), isinstance(values[place], tuple)
+        if listed and not _fits(values[place], tuned.stored.columns["stats"][column]):
+            continue
+        handles[name] = Handle(
+            name, parameter, bounded, side, values[place], start=place[0], end=place[1], column=column if listed else ""
+        )
     return list(handles.values()) if len(handles) <= _MOST else []
 
 
-def _values(text: str) -> dict[Place, int | float | str]:
-    """Numbers in an SQL condition, and texts beside `=` and `<>`, by their places, in order."""
-    import sqlglot
-    from sqlglot.errors import SqlglotError
-
-    try:
-        tokens = sqlglot.tokenize(text, read="duckdb")
-    except SqlglotError:
-        return {}
-    values: dict[Place, int | float | str] = {}
-    for at, token in enumerate(tokens):
-        place, kind = (token.start, token.end + 1), token.token_type.name
-        beside = {one.token_type.name for one in (*tokens[max(at - 1, 0) : at], *tokens[at + 1 : at + 2])}
-        if kind == "NUMBER" and _is_number(text[slice(*place)]):
-            values[place] = _number(text[slice(*place)])
-        elif kind == "STRING" and beside & {*_EQUAL} and text[slice(*place)] == lit(token.text):
-            values[place] = token.text
-    return values
-
-
-def _is_number(text: str) -> bool:
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
-
-
-def _number(text: str) -> int | float:
-    return int(text) if text.isdecimal() else float(text)
-
-
-def _with_values(text: str, values: Mapping[Place, int | float | str]) -> str:
-    """An SQL condition with other values at some places; numbers below 0 in brackets."""
-    for (start, end), value in sorted(values.items(), reverse=True):
-        written = lit(value) if isinstance(value, str) else f"({value!r})" if value < 0 else repr(value)
-        text = f"{text[:start]}{written}{text[end:]}"
-    return text
+def _fits(values: Any, kind: str) -> bool:
+    """True if values of a list are of the type of a statistic."""
+    return kind in _WHOLE if isinstance(values[0], int) else kind == "VARCHAR"
 
 
 def combined(tuned: TunedFilter, handles: Mapping[str, Handle], moved: Mapping[str, Any]) -> dict[str, Any]:
     """Values of parameters for moved handles, by name. Raises RecipeError for a value that the recipe would refuse."""
     values: dict[str, Any] = {}
-    in_conditions: dict[str, dict[Place, int | float | str]] = {}
+    in_conditions: dict[str, dict[Place, Value]] = {}
     for name, value in moved.items():
         handle = handles[name]
         if handle.texts:
@@ -194,7 +181,7 @@ def combined(tuned: TunedFilter, handles: Mapping[str, Handle], moved: Mapping[s
             values[handle.parameter] = _with_value(known, handle.texts, _read(tuned, handle, value))
         else:
             in_conditions.setdefault(handle.parameter, {})[handle.start, handle.end] = _checked(handle, value)
-    texts = {name: _with_values(tuned.step.params[name], places) for name, places in in_conditions.items()}
+    texts = {name: with_values(tuned.step.params[name], places) for name, places in in_conditions.items()}
     return values | texts
 
 
@@ -211,12 +198,22 @@ def _read(tuned: TunedFilter, handle: Handle, value: Any) -> Any:
     return read
 
 
-def _checked(handle: Handle, value: Any) -> int | float | str:
+def _checked(handle: Handle, value: Any) -> Value:
     """A value for a place in an SQL condition, of the kind that is there. Raises RecipeError."""
+    if not isinstance(handle.value, tuple):
+        return _single(handle, value, handle.value)
+    if not isinstance(value, list) or not value:
+        raise RecipeError([Problem(handle.name, "needs at least one value")])
+    members = tuple(_single(handle, one, handle.value[0]) for one in value)
+    if not all(type(one) is type(handle.value[0]) for one in members):
+        raise RecipeError([Problem(handle.name, "has whole numbers only")])
+    return members
+
+
+def _single(handle: Handle, value: Any, old: int | float | str) -> Any:
     is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if isinstance(handle.value, str) and not isinstance(value, str):
+    if isinstance(old, str) and not isinstance(value, str):
         raise RecipeError([Problem(handle.name, f"{value!r} is no text")])
-    if not isinstance(handle.value, str) and not is_number:
+    if not isinstance(old, str) and not is_number:
         raise RecipeError([Problem(handle.name, f"{value!r} is no number")])
-    known: int | float | str = value
-    return known
+    return value

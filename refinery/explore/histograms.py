@@ -17,8 +17,14 @@ _NUMBERS = ("DOUBLE", "FLOAT", "BIGINT", "INTEGER", "UBIGINT", "UINTEGER", "SMAL
 _SAMPLED = 100_000
 _SHARES = (0.005, 0.5, 0.995)
 _VALUES = 30
+# Characters of a longest value that can be chosen for a list.
+_LONGEST = 200
 # By fate, as the page colours it: kept by all steps, removed by this filter, removed by another step.
 FATES = ("kept", "here", "later")
+_BY_FATE = (
+    "SELECT *, CASE WHEN NOT _in_force THEN 'here' WHEN _fate = 'kept' THEN 'kept' ELSE 'later' END AS fate "
+    "FROM filter_classes JOIN filter_kinds USING (_kind)"
+)
 
 
 def histogram_of(rows: FilterRows, column: str, ends: Sequence[FilterBound]) -> dict[str, Any]:
@@ -65,11 +71,28 @@ def _bins(rows: FilterRows, column: str, axis: Axis) -> dict[str, Any]:
     return {"axis": ends, "counts": counts, "below": outside[-1], "above": outside[axis.bins]}
 
 
+def choices_of(rows: FilterRows, column: str, members: Sequence[int | str]) -> list[dict[str, Any]]:
+    """Values that a list may have: its members, then the most frequent others; with samples and bytes by fate."""
+    sums = ", ".join(
+        f"coalesce(sum(_n) FILTER (fate = {lit(fate)}), 0) AS {fate}, "
+        f"CAST(coalesce(sum(_bytes_here) FILTER (fate = {lit(fate)}), 0) AS BIGINT) AS {fate}_bytes"
+        for fate in FATES
+    )
+    listed = f"list_contains({lit(list(members))}, {ident(column)})"
+    known = rows.rows(
+        f"SELECT {ident(column)} AS value, {sums} FROM ({_BY_FATE}) "
+        f"WHERE {listed} OR length(CAST({ident(column)} AS VARCHAR)) <= {_LONGEST} "
+        f"GROUP BY ALL ORDER BY bool_or({listed}) DESC, sum(_n) DESC, value LIMIT {_VALUES + len(members)}"
+    )
+    present = {row["value"] for row in known}
+    none = {name: 0 for fate in FATES for name in (fate, f"{fate}_bytes")}
+    return known + [{"value": value, **none} for value in dict.fromkeys(members) if value not in present]
+
+
 def _values(rows: FilterRows, column: str) -> list[dict[str, Any]]:
     """The most frequent values, with samples by fate."""
     counts = ", ".join(f"coalesce(sum(_n) FILTER (fate = {lit(fate)}), 0) AS {fate}" for fate in FATES)
     return rows.rows(
-        f"SELECT left(CAST({ident(column)} AS VARCHAR), 200) AS value, sum(_n) AS samples, {counts} FROM (SELECT *, "
-        "CASE WHEN NOT _in_force THEN 'here' WHEN _fate = 'kept' THEN 'kept' ELSE 'later' END AS fate FROM filter_classes JOIN filter_kinds USING (_kind)) "
+        f"SELECT left(CAST({ident(column)} AS VARCHAR), 200) AS value, sum(_n) AS samples, {counts} FROM ({_BY_FATE}) "
         f"GROUP BY 1 ORDER BY samples DESC, value LIMIT {_VALUES}"
     )

@@ -37,6 +37,7 @@ def _of_handle(tuned: TunedFilter, handle: Handle) -> dict[str, Any]:
         "type": spec.type if by_text else handle.kind,
         "doc": spec.doc,
         "value": handle.value,
+        "column": handle.column,
         "statistics": list(handle.statistics),
         "side": handle.side,
         "min": spec.min if by_text else None,

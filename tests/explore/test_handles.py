@@ -160,6 +160,43 @@ def test_changed_filters_count_together_where_all_statistics_are_stored(folder: 
         assert asked(client, "trial", step=4, values={"num_words to": 9}, others=others) == plain
 
 
+def test_lists_are_changed_as_in_a_run(tmp_path: Path) -> None:
+    first: list[Any] = [
+        {"max_extractor": {"main_attribute": "json_object(coalesce(kind, 'it''s'), 1)", "output_attribute": "mark"}},
+        {"words_num_filter": {"min_num": 0}},
+    ]
+
+    def listed(where: str) -> list[Any]:
+        return [*first, {"sql_filter": {"where": where}}]
+
+    where = "mark IN ('a', 'gone') OR num_words NOT IN (3, 5) -- IN ('b')"
+    folder = refine(tmp_path / "listed", SAMPLES, listed(where)).work_dir
+    with client_of(folder) as client:
+        handles = {one["name"]: one for one in asked(client, "filter", step=3)["parameters"]}
+        offered = {name: (one["type"], one["value"]) for name, one in handles.items()}
+        assert offered == {"mark IN": ("set", ["a", "gone"]), "num_words NOT IN": ("set", [3, 5])}
+        choices = {one["value"]: one for one in handles["mark IN"]["choices"]}
+        assert {*choices} == {"a", "b", "zh-cn", "it's", "gone"} and choices["gone"]["kept"] == 0
+        total = asked(client, "trial", step=3)
+        for fate, figure in (("kept", "alone"), ("here", "removed")):
+            sums = {"rows": sum(one[fate] for one in choices.values())}
+            sums["bytes"] = sum(one[f"{fate}_bytes"] for one in choices.values())
+            assert sums == total[figure] and sums["rows"]
+        changed = "mark IN ('b', 'it''s') OR num_words NOT IN (3, 5, 7) -- IN ('b')"
+        figures = asked(client, "trial", step=3, values={"mark IN": ["b", "it's"], "num_words NOT IN": [3, 5, 7]})
+        assert figures["sets"] == [f'process.3.where="{changed}"']
+        assert figures["removed"]["rows"] == removed_by(tmp_path / "other", 3, listed(changed))
+        wrong = [
+            ("mark IN", []),
+            ("mark IN", [7]),
+            ("mark IN", "a"),
+            ("num_words NOT IN", [True]),
+            ("num_words NOT IN", [0.5]),
+        ]
+        for name, value in wrong:
+            assert name in asked(client, "trial", 422, step=3, values={name: value})["error"]
+
+
 def test_values_that_must_be_equal_are_changed(tmp_path: Path) -> None:
     marks = "CASE WHEN kind = 'a' THEN '{\"en\": 1}' WHEN kind = 'b' THEN '{\"it''s\": 2}' ELSE '{\"7\": 3}' END"
     first = [

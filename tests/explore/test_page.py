@@ -26,12 +26,13 @@ HOSTILE_STEPS: list[Any] = [
 ]
 
 
-# Values by a column, one of whose texts has a dash, and values that `=` and `<>` compare.
+# Values by a column, one of whose texts has a dash, values that `=` and `<>` compare, and a list.
 KINDS = ["a", "zh-cn", "x"]
 TYPED: list[Any] = [
     {"words_num_filter": {"min_num": {"kind": {"a": 2, "zh-cn": 4, "default": 1}}}},
     {"max_extractor": {"main_attribute": "json_object(kind, 1)", "output_attribute": "mark"}},
     {"sql_filter": {"where": "NOT mark = 'x' OR num_words_5 <> 7"}},
+    {"sql_filter": {"where": "mark IN ('zh-cn', 'x')"}},
 ]
 
 
@@ -172,6 +173,25 @@ def test_texts_and_values_by_a_column_are_typed(watched: Watched, folder: Path) 
     assert moved == {"mark =": "zh-cn", "num_words_5 <>": 9}
     assert "NOT mark = 'zh-cn' OR num_words_5 <> 9" in steps
     assert removed == stored_rows(folder, "mark = 'zh-cn' AND num_words_5 = 9") > 0
+
+
+def test_values_of_a_list_are_ticked(watched: Watched) -> None:
+    page = watched.show("bounds?step=8", '[data-member="a"]')
+    row = page.locator("tr", has=page.locator('[data-member="a"]'))
+    assert counted(page) == {} and rows_of(page, "removed") > 0
+    assert row.locator("td.number").nth(2).inner_text() == str(rows_of(page, "removed"))
+    page.check('[data-member="a"]')
+    assert counted(page) == {"mark IN": ["zh-cn", "x", "a"]} and rows_of(page, "removed") == 0
+    page.uncheck('[data-member="x"]')
+    assert counted(page) == {"mark IN": ["zh-cn", "a"]} and rows_of(page, "removed") > 0
+    page.wait_for_function("() => document.querySelector('.command')?.textContent.includes('zh-cn')")
+    page.wait_for_function("() => document.querySelector('.recipe .step').textContent.includes(\"IN ('zh-cn', 'a')\")")
+    page.reload()
+    page.wait_for_selector(".figures table")
+    assert counted(page) == {"mark IN": ["zh-cn", "a"]} and not page.is_checked('[data-member="x"]')
+    page.check('[data-member="x"]')
+    page.uncheck('[data-member="a"]')
+    assert counted(page) == {}
 
 
 def test_an_impossible_value_is_explained(watched: Watched) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from refinery.errors import Problem, RecipeError
 from refinery.explore.filter_rows import FilterRows, Variants
 from refinery.explore.handles import Handle, handles_of
-from refinery.explore.histograms import histogram_of
+from refinery.explore.histograms import choices_of, histogram_of
 from refinery.explore.model import Endpoint, Query, View
 from refinery.explore.parameters import ends_of, parameters_of, read_moved, switches_of
 from refinery.explore.refiltering import Refilters
@@ -50,7 +50,7 @@ def _about(run: ExploredRun, rows: FilterRows) -> dict[str, Any]:
         "doc": tuned.spec.doc,
         "why_not": rows.why_not or _nothing_to_move(parameters),
         "measure_only": stored.recipe.measure_only,
-        "parameters": parameters,
+        "parameters": [known | _choices(rows, known) for known in parameters],
         "switches": switches_of(tuned),
         "statistics": [histogram_of(rows, column, ends_of(parameters, column)) for column in rows.columns],
         "rows": stored.manifest["rows"]["read"],
@@ -60,6 +60,12 @@ def _about(run: ExploredRun, rows: FilterRows) -> dict[str, Any]:
         "notes": tuned.notes,
         "steps": {step.index: step.title or step.name for step in stored.recipe.steps},
     }
+
+
+def _choices(rows: FilterRows, parameter: dict[str, Any]) -> dict[str, Any]:
+    """The values to choose from, of a parameter that is a list."""
+    column = parameter.get("column")
+    return {"choices": choices_of(rows, column, parameter["value"])} if column in rows.columns else {}
 
 
 def _parameters(run: ExploredRun, rows: FilterRows) -> list[dict[str, Any]]:

@@ -24,14 +24,14 @@ export function changesOf(values) {
   return changes;
 }
 
-// The text that stands for a value in an address; texts are in quotes, since one may look like a number.
+// The text that stands for a value in an address; texts are in quotes, since one may look like a number, lists in brackets.
 export function written(value) {
   if (value === null) return "none";
-  return typeof value === "string" ? JSON.stringify(value) : value;
+  return typeof value === "string" || Array.isArray(value) ? JSON.stringify(value) : value;
 }
 
 function parsed(text) {
-  if (text.startsWith('"') && text.endsWith('"')) {
+  if (/^(".*"|\[.*\])$/s.test(text)) {
     try {
       return JSON.parse(text);
     } catch {

@@ -7,6 +7,7 @@ import { figures } from "../bounds/figures.js";
 import { Recipe } from "../bounds/recipe.js";
 import { Samples } from "../bounds/samples.js";
 import { Scale } from "../bounds/scale.js";
+import { setTable } from "../bounds/set.js";
 import { legend, valueList } from "../bounds/values.js";
 import { get } from "../lib/api.js";
 import { el, fill } from "../lib/dom.js";
@@ -60,7 +61,7 @@ class Bounds {
 
   #bound(known) {
     const value = this.own[known.name];
-    const fits = value === null || typeof value === (known.type === "str" ? "string" : "number");
+    const fits = known.type === "set" ? Array.isArray(value) : value === null || typeof value === (known.type === "str" ? "string" : "number");
     return { ...known, before: known.value, value: fits ? value : known.value };
   }
 
@@ -100,15 +101,24 @@ class Bounds {
   #statistic(statistic) {
     const bounds = this.bounds.filter((bound) => bound.statistics.includes(statistic.column));
     const title = el("h2", {}, named(statistic.column));
+    const lists = this.bounds.filter((bound) => bound.column === statistic.column);
     const missing = [[statistic.missing, "have no value (NULL)"], [statistic.not_finite, "have a value that is not finite"]]
       .filter(([samples]) => samples > 0).map(([samples, what]) => el("p", { class: "note" }, `${count(samples)} samples ${what}`));
-    if (statistic.values) return el("section", { class: "box" }, title, missing, valueList(statistic));
-    if (!statistic.axis) return el("section", { class: "box" }, title, missing, el("p", { class: "note" }, "All values are the same, or none is a number."), this.#controls(bounds, null));
+    if (statistic.values) return el("section", { class: "box" }, title, missing, lists.length ? this.#lists(lists) : valueList(statistic));
+    if (!statistic.axis) return el("section", { class: "box" }, title, missing, el("p", { class: "note" }, "All values are the same, or none is a number."), this.#controls(bounds, null), this.#lists(lists));
     const scale = new Scale(statistic.axis, statistic.whole);
     const reversed = () => this.switches.some((one) => one.name === "reversed_range" && one.value);
     const picture = chart(statistic, scale, bounds, reversed, (name, value) => this.move(name, value));
     this.drawn.push(picture);
-    return el("section", { class: "box" }, title, missing, picture.node, legend(), this.#controls(bounds, scale));
+    return el("section", { class: "box" }, title, missing, picture.node, legend(), this.#controls(bounds, scale), this.#lists(lists));
+  }
+
+  #lists(bounds) {
+    return bounds.map((bound) => {
+      const made = setTable(bound, (name, value) => this.move(name, value));
+      this.drawn.push(made);
+      return made.node;
+    });
   }
 
   #controls(bounds, scale) {
@@ -120,7 +130,7 @@ class Bounds {
   }
 
   #elsewhere() {
-    const bounds = this.bounds.filter((bound) => !bound.statistics.length);
+    const bounds = this.bounds.filter((bound) => !bound.statistics.length && !bound.column);
     return bounds.length > 0 && el("section", { class: "box" }, el("h2", {}, "Other parameters"), this.#controls(bounds, null));
   }
 
