@@ -82,7 +82,7 @@ def check_needs(
         place = recipe.places.get(key)
         is_derived = key == "work_dir" and place is None and any(known.kind == "output" for known in findings.problems)
         if not is_derived and (place not in wrong or key == "process"):
-            findings.take(attempt(look, None, place or ""))
+            findings.value_of(attempt(look, None, place or ""))
     return Phase(None, tuple(findings.problems))
 
 

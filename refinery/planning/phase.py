@@ -30,8 +30,8 @@ class Findings:
     problems: list[Problem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def take(self, phase: Phase[T]) -> T:
-        """Keep the problems and notes of a phase; return its value."""
+    def value_of(self, phase: Phase[T]) -> T:
+        """The value of a phase, whose problems and notes are kept."""
         self.problems += phase.problems
         self.notes += phase.notes
         return phase.value

@@ -87,20 +87,20 @@ def walk(request: PlanRequest, dataset: Any = None) -> Phase[Plan]:
     settings = PlanSettings.of(request.recipe, library)
     settings = settings if dataset is None else settings.without_files()
     place, names = settings.inputs.place, settings.names
-    sources = findings.take(discover(settings.inputs, dataset, names.texts)) if request.reads else []
+    sources = findings.value_of(discover(settings.inputs, dataset, names.texts)) if request.reads else []
     as_found = stamps(sources)
-    cut = findings.take(cut_input(settings.cut, sources, request.shard_size, request.capacity, place))
+    cut = findings.value_of(cut_input(settings.cut, sources, request.shard_size, request.capacity, place))
     looks, samples = request.binds and request.looks, UNKNOWN
     if cut.shards or (request.reads and not findings.problems):
         samples = _samples(settings.samples, names, cut, looks, findings)
     complete = request.runs and not findings.problems
-    schema = findings.take(find_schema(settings.schema, samples, complete, place))
+    schema = findings.value_of(find_schema(settings.schema, samples, complete, place))
     bound = [] if schema is ANY_FIELDS else samples.bound
     schema = replace(schema, lost=request.lost)
     stages = cut_at_barriers(settings.steps, library, settings.compile.measures)
-    compiled = findings.take(compile_stages(stages, CompileInputs(settings.compile, library, schema)))
+    compiled = findings.value_of(compile_stages(stages, CompileInputs(settings.compile, library, schema)))
     if request.binds and bound is not None:
-        findings.take(bind_stages(compiled, bound))
+        findings.value_of(bind_stages(compiled, bound))
     notes = [*_of_part(settings), *findings.notes, *_without_effect(settings, library, samples.lines)]
     if looks and not findings.problems:
         notes += notes_on_short_texts(settings.steps, library, field_name(settings.compile.text_key), samples.shards)
@@ -128,8 +128,8 @@ def require_bound(plan: Plan) -> None:
     """Bind the stages of a plan that was made with `binds=False`. Raises one error with all problems."""
     findings, place = Findings(), plan.recipe.places.get("dataset_path", "")
     names = PlanSettings.of(plan.recipe, plan.library).names
-    samples = findings.take(check_samples(names, CutInput(plan.shards, plan.cut, plan.lines), place))
-    findings.take(bind_stages(plan.stages, samples.bound or []))
+    samples = findings.value_of(check_samples(names, CutInput(plan.shards, plan.cut, plan.lines), place))
+    findings.value_of(bind_stages(plan.stages, samples.bound or []))
     plan.notes += findings.notes
     if findings.problems:
         raise error_of(findings.problems)
@@ -139,8 +139,8 @@ def _samples(settings: SampleSettings, names: FieldNames, cut: CutInput, looks: 
     """The samples that a run takes; all of them where there are problems, as choosing reads the whole input."""
     samples = Samples(cut.shards, cut.shards, cut.lines)
     if looks:
-        samples = findings.take(check_samples(names, cut, settings.place))
-    return samples if findings.problems else findings.take(choose_samples(settings, samples))
+        samples = findings.value_of(check_samples(names, cut, settings.place))
+    return samples if findings.problems else findings.value_of(choose_samples(settings, samples))
 
 
 def _of_part(settings: PlanSettings) -> list[str]:

@@ -75,11 +75,11 @@ def check_samples(names: FieldNames, cut_input: CutInput, place: str) -> Phase[S
 def choose_samples(settings: SampleSettings, samples: Samples) -> Phase[Samples]:
     """The samples that a run takes: without those that inputs leave out, drawn by weights, of these a part."""
     findings, place = Findings(), settings.place
-    samples = findings.take(leave_out(samples, settings.left_out, settings.workers, place))
+    samples = findings.value_of(leave_out(samples, settings.left_out, settings.workers, place))
     if not findings.problems:
         if settings.weights:
-            samples = findings.take(draw(samples, settings.weights, settings.most, settings.workers, place))
-        samples = findings.take(take_part(samples, settings.share, settings.limit, place))
+            samples = findings.value_of(draw(samples, settings.weights, settings.most, settings.workers, place))
+        samples = findings.value_of(take_part(samples, settings.share, settings.limit, place))
     return Phase(samples, tuple(findings.problems), tuple(findings.notes))
 
 

@@ -7,7 +7,7 @@ task reads the shingles of its own partition and of the pairs that it is given, 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from refinery.common.arrays import write_arrays
 from refinery.common.lazy import pc
 from refinery.compiler.deduplicators import sql_of
 from refinery.compiler.templates import lit
-from refinery.dedup.exchange import Share, read_shares, write_groups
+from refinery.dedup.exchange import PartFile, Share, read_shares, write_groups
 from refinery.dedup.linked import links
 from refinery.dedup.match_keys import MatchKeys
 from refinery.dedup.matchers import candidates
@@ -52,6 +52,9 @@ FROM pairs JOIN other ON other._row = pairs.via
 _REMEMBERED = """
 SELECT _row, coalesce(md5_number_lower(signature), 0) AS content, content AS signed FROM computed SEMI JOIN members USING (_row)
 """
+
+# Rows and bytes of pairs with shingles that are in memory at once.
+_ROWS, _BYTES = 1 << 11, 64 << 20
 
 _NONE = pa.table({"band": ints(np.zeros(0, np.int32)), "key": pa.nulls(0), "_row": ints(np.zeros(0, np.int64))})
 
@@ -188,11 +191,27 @@ def carry(place: TaskPlace, shares: Sequence[Share], files: Sequence[str], colum
         shared = read_shares(store, shares)
         own = _files(store, _of_shards(files, shared["_row"]), [column], folder)
         sql = _CARRIED.format(column=column, side="<" if column == "signature" else ">=")
-        with _computed(place, folder, own) as keys, keys.relation("pairs", shared):
-            carried = keys.con.sql(sql).to_arrow_table()
-        parts = write_groups(carried, "via", json.loads(bounds), folder / "carried.parts")
+        with (
+            _computed(place, folder, own) as keys,
+            keys.relation("pairs", shared),
+            PartFile(folder / "carried.parts") as carried,
+        ):
+            for table in _pieces(keys.con.sql(sql).to_arrow_reader(_ROWS)):
+                carried.add_groups(table, "via", json.loads(bounds))
         store.publish(folder / "carried.parts", to)
-    return json.dumps(parts)
+    return json.dumps(carried.places)
+
+
+def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    """Tables of at least `_BYTES` bytes, but for the last one: the shingles of all pairs may not fit into memory."""
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        held.append(batch)
+        if sum(one.nbytes for one in held) >= _BYTES:
+            yield pa.Table.from_batches(held)
+            held = []
+    if held:
+        yield pa.Table.from_batches(held)
 
 
 def compare(
