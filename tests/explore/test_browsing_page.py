@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from refinery.io.batch import Batch
+from refinery.io.readers.read import read
 from tests.explore.browsed import MARKUP, ROWS, browsed_run, stricter_run
 from tests.explore.pages import Watched, chromium, served
 
@@ -191,8 +194,18 @@ def test_a_remark_leads_to_its_rows(watched: Watched) -> None:
 def test_a_search_can_be_stopped_and_goes_on(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("refinery.inspect.browse.search._BATCH", 300)
     monkeypatch.setattr("refinery.explore.browsing.SECONDS", 0)
+    stopped = threading.Event()
+
+    def waiting(*arguments: Any) -> Iterator[Batch]:
+        """Batches, of which the second one waits until the search has been stopped."""
+        for number, batch in enumerate(read(*arguments)):
+            assert number == 0 or stopped.wait(60)
+            yield batch
+
+    monkeypatch.setattr("refinery.inspect.browse.search.read", waiting)
     page = watched.show("samples?q=word&in=*", ".rows")
     page.click("text=Stop")
+    stopped.set()
     page.wait_for_selector("text=Go on")
     status(page, "so far")
     page.click("text=Go on")
