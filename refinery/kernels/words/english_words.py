@@ -6,13 +6,13 @@ import numpy as np
 import pyarrow as pa
 
 from refinery.kernels.core.arrow import Texts, ints, strings, texts
-from refinery.kernels.core.blocks import BLOCK, copy_block
+from refinery.kernels.core.blocks import BLOCK, copy_block, first_set
 from refinery.kernels.core.jit import entry, inlined, kernel
 from refinery.kernels.core.utf8 import copy
 from refinery.kernels.words.lexicon import Lexicon
-from refinery.kernels.words.word_addresses import FULL_STOP
-from refinery.kernels.words.word_exceptions import EXCEPTION, exception, rules
-from refinery.kernels.words.word_pieces import blanks_end, is_plain_mark, piece
+from refinery.kernels.words.word_blocks import is_plain, pieces, splits
+from refinery.kernels.words.word_exceptions import rules
+from refinery.kernels.words.word_pieces import blanks_end, piece_end
 from refinery.kernels.words.word_tokens import cut_piece
 
 ROOM = 3 * 4096 + 3
@@ -39,23 +39,25 @@ def _filled(view: Texts, out: np.ndarray, ends: np.ndarray) -> np.ndarray:
     counts = np.zeros(rows, np.int64)
     row, room = 0, np.empty(ROOM, np.int64)
     while row < rows:
-        row, needed = _write(row, room, view.data, view.offsets, view.valid, *rules(), out, ends, counts)
+        row, needed = _write(row, room, view.data, view.offsets, view.valid, *rules(), splits(), out, ends, counts)
         if needed:
             room = np.empty(2 * needed, np.int64)
     return counts
 
 
 @entry(
-    "int64 int64[] uint8[] int64[] bool[] uint32[] Lexicon uint8[,] int16[,] uint8[] int64[] int64[] -> int64 int64",
+    "int64 int64[] uint8[] int64[] bool[] uint32[] Lexicon uint8[,] int16[,] bool[] uint8[] int64[] int64[] "
+    "-> int64 int64",
     Lexicon,
 )
-def _write(row, room, data, offsets, valid, classes, known, pairs, phrases, out, ends, counts):
+def _write(row, room, data, offsets, valid, classes, known, pairs, phrases, may_split, out, ends, counts):
     """Write the words of rows from `row` on; returns the row reached and the numbers that `room` must hold for it."""
     w = ends[row]
     while row < len(valid):
         if valid[row]:
+            start, end = offsets[row], offsets[row + 1]
             w, needed = _write_text(
-                data, offsets[row], offsets[row + 1], room, classes, known, pairs, phrases, out, w, counts, row
+                data, start, end, room, classes, known, pairs, phrases, may_split, out, w, counts, row
             )
             if needed:
                 return row, needed
@@ -65,50 +67,55 @@ def _write(row, room, data, offsets, valid, classes, known, pairs, phrases, out,
 
 
 @kernel
-def _write_text(data, start, end, room, classes, known, pairs, phrases, out, w, counts, row):
+def _write_text(data, start, end, room, classes, known, pairs, phrases, may_split, out, w, counts, row):
     """Write one text's words to out[w:]; returns the position behind them, and the numbers that `room` must hold.
 
     Without room in `out` the words are counted only.
     """
     first, n, i = w, 0, start
     while i < end:
-        begin = i
-        size, i = piece(data, begin, end, classes)
-        if i == begin:
-            i = blanks_end(data, begin, end)
+        # A block of input becomes two at most, and a copy of a word may write another.
+        if i + 2 * BLOCK <= len(data) and (w + 3 * BLOCK <= len(out) or len(out) == 0):
+            begin = i
+            i, w, n, is_odd = _write_plain(data, begin, end, known, may_split, out, w, n)
+            if i == end or (i > begin and not is_odd):
+                continue
+        stop = piece_end(data, i, end, classes)
+        if stop == i:
+            i = blanks_end(data, i, end)
             continue
-        if i - begin - size <= 1 and size > 0 and _is_whole(data, begin, begin + size, i, known):
-            w = _word(data, begin, begin + size, out, w)
-            n += 1
-            if i > begin + size:
-                w = _word(data, i - 1, i, out, w)
-                n += 1
-            continue
-        if 3 * (i - begin) + 3 > len(room):
-            return first, 3 * (i - begin) + 3
-        count = cut_piece(data, begin, i, start, end, classes, known, pairs, phrases, room)
+        if 3 * (stop - i) + 3 > len(room):
+            return first, 3 * (stop - i) + 3
+        count = cut_piece(data, i, stop, start, end, classes, known, pairs, phrases, room)
         if count < 0:
             return first, -count
         for k in range(count):
-            w = _word(data, room[k], room[k + 1] if k + 1 < count else i, out, w)
+            w = _word(data, room[k], room[k + 1] if k + 1 < count else stop, out, w)
         n += count
+        i = stop
     counts[row] = n
     return max(w - 1, first), 0
 
 
 @inlined
-def _is_whole(data, begin, stop, end, known):
-    """True if the letters data[begin:stop] are one word, and what follows them up to `end`, if anything, is a mark."""
-    if end > stop:
-        mark = data[stop]
-        if not is_plain_mark(mark):
-            return False
-        # Capitals or an abbreviation may keep their full stop.
-        if mark == FULL_STOP and (data[stop - 1] < 0x61 or exception(known, data, begin, end)):
-            return False
-    size = stop - begin
-    value = exception(known, data, begin, stop)
-    return not value & EXCEPTION or (value >> 8) & 0xFF == size
+def _write_plain(data, i, end, known, may_split, out, w, n):
+    """Write the plain pieces from i on in a block; returns the position behind them, w, n, and if another piece is there."""
+    starts, stops, marks, odd = pieces(data, i, end)
+    one = np.uint64(1)
+    while stops:
+        begin, stop = first_set(starts), first_set(stops)
+        inside = (stops & ~(stops - one)) - (starts & ~(starts - one))
+        mark = np.int64((marks & inside) != 0)
+        core = stop - mark
+        if odd & inside or not is_plain(data, i + begin, i + core, i + stop, known, may_split):
+            return i + begin, w, n, True
+        w = _word(data, i + begin, i + core, out, w)
+        if mark:
+            w = _word(data, i + core, i + stop, out, w)
+        n += 1 + mark
+        starts &= starts - one
+        stops &= stops - one
+    return min(i + first_set(starts), end), w, n, False
 
 
 @inlined

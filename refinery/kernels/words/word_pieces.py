@@ -7,7 +7,7 @@ from refinery.kernels.core.jit import inlined, kernel
 from refinery.kernels.core.utf8 import decode
 from refinery.kernels.words.word_rules import SPACE
 
-_blanks = lanes(lambda x: any_of(within(x, 0x09, 0x0D), within(x, 0x1C, 0x20)))  # ASCII of str.isspace
+blanks = lanes(lambda x: any_of(within(x, 0x09, 0x0D), within(x, 0x1C, 0x20)))  # ASCII of str.isspace
 
 
 @inlined
@@ -19,7 +19,7 @@ def piece(data, begin, end, classes):
             i += 1
         return i - begin, piece_end(data, i, end, classes)
     size = min(first_set(~letters(data, begin)), end - begin)
-    i = begin + first_set(_blanks(data, begin) | wide(data, begin))
+    i = begin + first_set(blanks(data, begin) | wide(data, begin))
     if i >= end:
         return size, end
     if data[i] < 0x80 and classes[data[i]] & SPACE:
@@ -32,7 +32,7 @@ def piece_end(data, i, end, classes):
     """Position of the next white space from i on, or `end`; i must not be inside a character."""
     while i < end:
         if i + BLOCK <= len(data):
-            run = first_set(_blanks(data, i) | wide(data, i))
+            run = first_set(blanks(data, i) | wide(data, i))
             i += run
             if i >= end:
                 return end
@@ -49,7 +49,7 @@ def piece_end(data, i, end, classes):
 def blanks_end(data, i, end):
     """End of the white space at i, or of a part of it."""
     if i + BLOCK <= len(data) and data[i] < 0x80:
-        return min(i + first_set(~_blanks(data, i)), end)
+        return min(i + first_set(~blanks(data, i)), end)
     return decode(data, i)[1]
 
 

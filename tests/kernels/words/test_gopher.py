@@ -49,6 +49,39 @@ def expected(values: list[str | None], plain: Any) -> list[Any]:
     return [None if value is None else plain(value) for value in values]
 
 
+BEFORE_MARKS = [
+    "the",
+    "cannot",
+    "Im",
+    "youre",
+    "etc",
+    "e.g",
+    "A",
+    "I",
+    "x",
+    "7",
+    "2nd",
+    "8MB",
+    "5",
+    "b4",
+    "c4t",
+    "_x",
+    "x_",
+    "x_1",
+    "a-b",
+    "é",
+]
+
+
+def test_words_of_every_place_in_a_block() -> None:
+    """Pieces with each mark begin at each place of a block of 64 bytes, and more bytes follow."""
+    pieces = [word + mark for mark in ("", *',.:;!?"', ").", "..") for word in BEFORE_MARKS]
+    values = [" " * (k % 3) + "x" * k + " " + " ".join(pieces[k:] + pieces[:k]) + "\n" * 130 for k in range(64)]
+    found = language_words.english(column(values)).to_pylist()
+    assert [one["joined"].split("\n") for one in found] == [word_rules.words(value) for value in values]
+    assert language_words.english_count(column(values)).to_pylist() == [one["n"] for one in found]
+
+
 @given(columns)
 @settings(max_examples=share_of(300))
 def test_words(values: list[str | None]) -> None:
