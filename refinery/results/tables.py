@@ -234,8 +234,7 @@ def _steps(stages: Sequence[CompiledStage], cells: Mapping[int, StepCells]) -> l
                 "changed": changed.get(step.index),
                 "bytes_before": bytes_name(before),
                 "bytes_after": bytes_name(after),
-                "given": _among(order, step.index, ">="),
-                "left": _among(order, step.index, ">"),
+                "place": order.index(step.index),
             }
         )
     return rows
@@ -248,14 +247,6 @@ def _texts_of(order: Sequence[int], versions: set[int]) -> dict[int, tuple[int, 
         before, version = version, step if step in versions else version
         by_step[step] = before, version
     return by_step
-
-
-def _among(order: Sequence[int], step: int, sign: str) -> str:
-    """SQL test that a row stopped at `step` or at a step that ran later (>=), or only at a later one (>)."""
-    if list(order) == sorted(order):
-        return f"{sign} {step}"
-    later = order[order.index(step) + (sign == ">") :]
-    return f"IN ({', '.join(map(str, later)) or 'NULL'})"
 
 
 def listed(stages: Sequence[CompiledStage]) -> list[tuple[Any, str]]:

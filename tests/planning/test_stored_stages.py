@@ -17,7 +17,7 @@ from refinery.compiler.model import Chain, Schema, Stat
 from refinery.compiler.stages import cut_at_barriers
 from refinery.errors import RecipeError
 from refinery.operators import Library, versions
-from refinery.planning import stored_stages
+from refinery.planning import compilation, stored_stages
 from refinery.planning.compilation import compile_stages, context_of
 from refinery.planning.pipeline import prepare
 from refinery.planning.plan import CompiledStage, CompileInputs, Plan
@@ -178,6 +178,18 @@ def test_a_process_whose_sources_have_changed_stores_nothing(
     assert versions.sources_changed()
     prepared(tmp_path)
     assert not cache.exists()
+
+
+def test_sources_are_looked_at_once_for_all_stages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[bool] = []
+
+    def sources_changed() -> bool:
+        looks.append(True)
+        return False
+
+    monkeypatch.setattr(compilation, "sources_changed", sources_changed)
+    stages = prepared(tmp_path, ["document_deduplicator", "clean_links_mapper"]).stages
+    assert len(stages) == 2 and all(stage.key for stage in stages) and looks == [True]
 
 
 def test_python_functions_and_tables_are_bound_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
