@@ -99,8 +99,9 @@ def _in_condition(tuned: TunedFilter) -> list[Handle]:
     except RefineryError:
         return []
     chain = _of_step(chains, tuned)
-    compared = [*_at_ends(chain, tuned, marks), *_equal(chain, tuned, marks), *_in_lists(chain, tuned, marks)]
-    return _named_apart(tuned, predicate.parameter, values, compared)
+    return _named_apart(
+        tuned, predicate.parameter, values, [*_at_ends(chain, tuned, marks), *_compared(chain, tuned, marks)]
+    )
 
 
 def _mark(at: int, value: Value) -> Value:
@@ -127,22 +128,13 @@ def _at_ends(
             yield column, f"{column} {'from' if side == 'low' else 'to'}", side, marks[number]
 
 
-def _equal(
+def _compared(
     chain: Chain, tuned: TunedFilter, marks: Mapping[Any, Place]
 ) -> Iterator[tuple[str, str, str | None, Place]]:
-    """Column and name of each value that must be equal, or must not, with its place."""
-    for column, sign, value in equalities(chain, tuned):
+    """Column and name of each value behind `=` or `<>`, and of each list behind `IN`, with its place."""
+    for column, sign, value in (*equalities(chain, tuned), *memberships(chain, tuned)):
         if value in marks:
             yield column, f"{column} {sign}", None, marks[value]
-
-
-def _in_lists(
-    chain: Chain, tuned: TunedFilter, marks: Mapping[Any, Place]
-) -> Iterator[tuple[str, str, str | None, Place]]:
-    """Column and name of each list behind `IN`, with its place."""
-    for column, sign, values in memberships(chain, tuned):
-        if values in marks:
-            yield column, f"{column} {sign}", None, marks[values]
 
 
 def _named_apart(

@@ -20,10 +20,11 @@ from refinery.recipe.inputs import from_dataset, from_path
 from refinery.recipe.key import RecipeKey
 from refinery.recipe.keys import ALIASES, KEYS, NOT_YET
 from refinery.recipe.lost import MissingStatistics
-from refinery.recipe.model import LibraryLike, Note, Recipe
+from refinery.recipe.model import Note, Recipe
 from refinery.recipe.operator_folders import operator_folders
 from refinery.recipe.outputs import check_kept, check_removed, read_export_fields, read_partition
 from refinery.recipe.override import step_names
+from refinery.recipe.protocols import LibraryLike
 from refinery.recipe.steps import Notes, check_names, read_steps
 from refinery.recipe.summary import read_summary
 from refinery.recipe.tree import Entry, Mapping, Problems, Scalar, Sequence, SourcePlace, order, plain_value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from refinery.common.fields import NamedFields
 from refinery.common.key_fields import left_out
@@ -19,29 +19,6 @@ from refinery.recipe.portion import Portion
 from refinery.recipe.run_outputs import RunOutputs
 from refinery.recipe.stat_summary import StatSummary
 from refinery.recipe.traces import TraceSettings
-
-
-class OperatorLike(Protocol):
-    """Properties of an operator that the check of a recipe uses."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def kind(self) -> str: ...
-    @property
-    def params(self) -> Mapping[str, Any]: ...
-    @property
-    def bounds(self) -> Mapping[str, Any]: ...
-
-    def check(self, params: dict[str, Any]) -> list[str]:
-        """Problems, as sentences, that keep the operator from running with these parameters."""
-
-
-class LibraryLike(Protocol):
-    """All available operators."""
-
-    @property
-    def operators(self) -> Mapping[str, Any]: ...
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from refinery.operators.peers import PEERS, names_in
-from refinery.recipe.model import LibraryLike
 from refinery.recipe.peer_answers import ANSWERS
+from refinery.recipe.protocols import LibraryLike
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from refinery.operators.resources import RESOURCE_ALIASES, RESOURCE_PARAMS
 from refinery.recipe.by_column import TYPES
 from refinery.recipe.key import RecipeKey
 from refinery.recipe.keys import BASE_PARAMS, DATASET_KEYS, KEYS, RANGE_PARAMS, SOURCE_KEYS, SUMMARY_KEYS, TEXT_KEY
-from refinery.recipe.model import GROUPS, LibraryLike, OperatorLike
+from refinery.recipe.model import GROUPS
+from refinery.recipe.protocols import LibraryLike, OperatorLike
 from refinery.recipe.schema_values import DEFINITIONS, VARIABLE, Schema, any_case, ref, value_of
 from refinery.recipe.step_items import NAME
 

@@ -6,7 +6,7 @@ from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
 from refinery.operators.bounds import UNBOUNDED
-from refinery.recipe.model import OperatorLike
+from refinery.recipe.protocols import OperatorLike
 
 # The end of notes on filters that keep nothing.
 ALL_REMOVED = "every sample is removed"

@@ -18,8 +18,9 @@ from refinery.recipe.data_juicer import DATA_JUICER_OPERATORS
 from refinery.recipe.key import RecipeKey
 from refinery.recipe.keys import BASE_PARAMS, RANGE_PARAMS, TEXT_KEY
 from refinery.recipe.lost import MissingStatistics
-from refinery.recipe.model import LibraryLike, OperatorLike, Step
+from refinery.recipe.model import Step
 from refinery.recipe.peer_names import answer_to
+from refinery.recipe.protocols import LibraryLike, OperatorLike
 from refinery.recipe.shares import ALL_REMOVED, unreachable_bounds
 from refinery.recipe.step_items import NAME, name_of, operator_of, read_names, without_name
 from refinery.recipe.tree import Entry, Mapping, Node, Problems, Scalar, Sequence, SourcePlace, describe, order

@@ -204,12 +204,13 @@ def carry(place: TaskPlace, shares: Sequence[Share], files: Sequence[str], colum
 
 def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
     """Tables of at least `_BYTES` bytes, but for the last one: the shingles of all pairs may not fit into memory."""
-    held: list[pa.RecordBatch] = []
+    held, size = list[pa.RecordBatch](), 0
     for batch in batches:
         held.append(batch)
-        if sum(one.nbytes for one in held) >= _BYTES:
+        size += batch.nbytes
+        if size >= _BYTES:
             yield pa.Table.from_batches(held)
-            held = []
+            held, size = [], 0
     if held:
         yield pa.Table.from_batches(held)
 
